@@ -1,0 +1,1 @@
+"""The contract: packet codecs, messages, topic and process tables. stdlib and msgpack, no I/O."""

@@ -1,0 +1,1 @@
+"""One package per process family. A service never imports another service."""

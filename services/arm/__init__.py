@@ -1,0 +1,1 @@
+"""arm_target in, paced and gated commands to one robot arm out."""

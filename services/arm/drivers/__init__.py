@@ -1,0 +1,1 @@
+"""One file per robot; the only place where a vendor SDK may be imported."""

@@ -1,0 +1,1 @@
+"""RCTP over UDP in, hand_pose out."""

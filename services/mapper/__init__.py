@@ -1,0 +1,1 @@
+"""hand_pose in, arm_target in the robot's frame out."""

@@ -1,0 +1,1 @@
+"""Mobile base, WiFi samples and map. Not built yet: no process of this package is in the registry."""

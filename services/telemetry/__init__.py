@@ -1,0 +1,1 @@
+"""Every topic out again as JSON, /health and /metrics."""

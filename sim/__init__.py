@@ -1,0 +1,1 @@
+"""Wire-level test doubles, each runnable by hand: headset, network, robots."""
