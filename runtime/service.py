@@ -1,6 +1,6 @@
 """The frame every process runs in: settings, lock, identity, signals, heartbeat, health, exit code.
 
-The only place with a broad except: whatever a service raises becomes one line and an exit code.
+Whatever a service raises becomes one line and an exit code; nothing is swallowed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
 import zmq
@@ -98,25 +99,27 @@ def main(program: str, body: Body, args: tuple[str, ...] = ()) -> int:
         The process's exit code: 0 asked to stop, 75 device or lock lost, 78 bad configuration.
     """
     log = setup(program)
+    sys.excepthook = _one_line_hook(log)
     try:
         return _run(service(program), body, args, log)
     except FarhandError as error:
-        log.error("service_refused", why=str(error))
-        return error.exit_code
-    except Exception as error:
-        where = _origin(error)
-        log.error("service_crashed", error=type(error).__name__, why=str(error), at=where)
-        return EXIT_DEVICE
+        refusal = error
+    log.error("service_refused", why=str(refusal))
+    return refusal.exit_code
 
 
-def _origin(error: BaseException) -> str:
-    """Innermost file and line of `error`: enough for a report, and no stack on the console."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return ""
-    return f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+def _one_line_hook(
+    log: Logger,
+) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
+    """A programming error ends the process (exit 1, restarted) with one line, not a stack."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        at = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+        log.error("service_crashed", error=kind.__name__, why=str(error), at=at)
+
+    return hook
 
 
 def _run(declared: Service, body: Body, args: tuple[str, ...], log: Logger) -> int:
@@ -241,5 +244,3 @@ def flag_value(args: tuple[str, ...], name: str) -> str | None:
 def run_as_main(program: str, body: Body) -> None:
     """The last line of a service's __main__."""
     sys.exit(main(program, body, tuple(sys.argv[1:])))
-
-

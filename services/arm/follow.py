@@ -50,7 +50,7 @@ class Good:
 
 
 class Follower:
-    """One clutch, from engage to the end of it. `cause` is why it must end, "" while it need not."""
+    """One clutch, from engage to its end. `cause` is why it must end, "" while it need not."""
 
     def __init__(
         self, rules: Rules, pacer: Pacer, target: ArmTarget, now_ns: int, held: tuple[Vec3, Quat]
