@@ -113,7 +113,7 @@ class Subscriber:
     def drain(self) -> list[Received]:
         """All that has arrived and is fresh, in order; stops are never dropped for age."""
         arrived = []
-        while self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        while _readable(self.socket):
             received = self._read(self.socket.recv_multipart(zmq.NOBLOCK))
             if received is not None:
                 arrived.append(received)
@@ -161,6 +161,11 @@ def is_stop(message: Message) -> bool:
     return getattr(message, "estop", False) is True or getattr(message, "verb", "") == "estop"
 
 
+def _readable(socket: zmq.Socket[bytes]) -> bool:
+    """Cheaper than receiving until it raises: an exception costs ten times this look."""
+    return bool(int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+
+
 class CommandServer:
     """Binds PULL for operator commands to one arm or the base."""
 
@@ -176,7 +181,7 @@ class CommandServer:
     def drain(self) -> list[OperatorCommand]:
         """All commands that have arrived, stops first; their age is the caller's to judge."""
         commands = []
-        while self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        while _readable(self.socket):
             frames = self.socket.recv_multipart(zmq.NOBLOCK)
             if len(frames) != 2:
                 self.counters["bad_frames"] += 1

@@ -26,7 +26,7 @@ from proto.topics import health_topic
 from runtime import config, lockfile
 from runtime.bus import Identity, Publisher, Subscriber, ipc_endpoint
 from runtime.clock import NS_PER_S, Clock, MonotonicClock, boot_id
-from runtime.errors import EXIT_DEVICE, EXIT_OK, ConfigError, FarhandError
+from runtime.errors import EXIT_OK, ConfigError, FarhandError
 from runtime.heartbeat import Heartbeat, StartStamp
 from runtime.log import Logger, setup
 from runtime.loop import Loop
