@@ -1,0 +1,1 @@
+"""Only what the tests use as an oracle; scipy ships no types."""
