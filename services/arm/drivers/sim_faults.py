@@ -8,14 +8,12 @@ The file holds one object with any of the fields of SimFaults, e.g. {"hang_s": 5
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from runtime.errors import ConfigError
-
-_log = logging.getLogger(__name__)
+from runtime.log import log
 
 Feedback = Literal["live", "frozen", "silent"]
 CALLS: Final = ("open", "enable", "disable", "command", "state", "stop", "clear")
@@ -99,7 +97,7 @@ class FaultsFile:
         try:
             return parse(self._path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, ConfigError) as err:
-            _log.warning("sim_faults_unreadable path=%s error=%s", self._path, err)
+            log.warning("sim_faults_unreadable", path=self._path, why=str(err))
             return None
 
     def _stamp(self) -> tuple[int, int, int] | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 from pathlib import Path
 
 import pytest
 
 from runtime.errors import ConfigError
+from runtime.log import log
 from services.arm.drivers.sim_faults import NO_FAULTS, FaultsFile, SimFaults, parse
+from tests.unit.arm.fakes import LogLines
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -70,12 +71,13 @@ def test_the_file_is_read_once_a_change(tmp_path: Path) -> None:
 
 
 def test_a_broken_file_changes_nothing_and_is_told_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    sink = LogLines()
+    monkeypatch.setattr(log, "sink", sink)
     path = tmp_path / "faults.json"
     replace_file(path, "nonsense")
     file = FaultsFile(path)
-    with caplog.at_level(logging.WARNING):
-        assert file.changed() is None
-        assert file.changed() is None
-    assert [r.getMessage().split()[0] for r in caplog.records] == ["sim_faults_unreadable"]
+    assert file.changed() is None
+    assert file.changed() is None
+    assert sink.events == ["sim_faults_unreadable"]
