@@ -6,13 +6,8 @@ Owns the allow-list and nothing else. It authenticates nobody.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from typing import Final
 
-from runtime.errors import ConfigError
-
-# Loopback, and the range of which Tailscale gives addresses (100.64.0.0/10, RFC 6598).
-ALWAYS_ALLOWED: Final = ("127.0.0.0/8", "100.64.0.0/10")
+from runtime.addresses import is_allowed, parse_network
 
 
 class AllowList:
@@ -23,7 +18,7 @@ class AllowList:
     """
 
     def __init__(self, networks: Iterable[str]) -> None:
-        self._networks = tuple(map(_network, networks))
+        self._networks = tuple(map(parse_network, networks))
         self._last_ip = ""
         self._last_answer = False
 
@@ -36,16 +31,6 @@ class AllowList:
 
     def _matches(self, ip: str) -> bool:
         try:
-            address = ip_address(ip)
-        except ValueError:
+            return is_allowed(ip, self._networks)
+        except OSError:  # no IPv4 address
             return False
-        return any(address in network for network in self._networks)
-
-
-def _network(text: str) -> IPv4Network | IPv6Network:
-    """The network; bits of its base beyond the prefix are dropped."""
-    try:
-        return ip_network(text.strip(), strict=False)
-    except ValueError as error:
-        example = "write it as 192.168.1.0/24 or 192.168.1.20"
-        raise ConfigError(f"[network] allow: {text!r} is no network; {example}") from error
