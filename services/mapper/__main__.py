@@ -25,12 +25,13 @@ class Mapper:
         context.health.counters = self._counters
 
     def drain(self) -> None:
-        """All that arrived, in order: an offer must be seen before the hand that takes it."""
-        for received in self._subscriber.drain():
-            message = received.message
+        """All that arrived; the arms first, so that no hand is judged by an arm's old word."""
+        messages = [received.message for received in self._subscriber.drain()]
+        for message in messages:
             if isinstance(message, ArmState):
                 self._on_arm_state(message)
-            elif isinstance(message, HandPose):
+        for message in messages:
+            if isinstance(message, HandPose):
                 self._on_hand_pose(message)
 
     def _on_arm_state(self, state: ArmState) -> None:
