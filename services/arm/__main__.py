@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 from proto.messages import ArmTarget, HandPose
 from proto.reasons import SIDES, Side
@@ -88,7 +88,7 @@ class ArmService:
         self.core.step(now_ns, late_ns, missed)
         state = status.arm_state(self.core, now_ns)
         self._context.publisher.publish(self._topic, state)
-        self._told.update((state.state, state.reason), state=state.state, reason=state.reason)
+        self._told.update(f"{state.state}:{state.reason or 'ok'}")
 
     def _ask_stop(self) -> None:
         """SIGTERM: brake, hold, then end."""
@@ -114,7 +114,7 @@ def body(context: Context) -> None:
     side = flag_value(context.args, "--side")
     if side not in SIDES:
         raise ConfigError(f"--side must be one of {', '.join(SIDES)}, is {side}")
-    arm = context.settings.arm.get(cast(Side, side))
+    arm = context.settings.arm.get(side)
     if arm is None:
         stay_idle(context, f"robot {context.settings.robot} has no [arm.{side}]")
         return
@@ -123,7 +123,7 @@ def body(context: Context) -> None:
         arm = replace(arm, driver=named)
     if not try_fifo(FIFO_PRIORITY):
         context.log.warning("fifo_refused", why="no SCHED_FIFO: ticks may be late under load")
-    service = ArmService(context, cast(Side, side), arm)
+    service = ArmService(context, side, arm)
     service.thread.start()
     context.at_end = lambda: service.thread.close(CLOSE_WAIT_S)
 
