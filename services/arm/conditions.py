@@ -49,17 +49,15 @@ class Judge:
     def judge(self, report: DriverReport, now_ns: int) -> Conditions:
         """The conditions that `report` makes at `now_ns`."""
         if report.in_flight_ns > CALL_HUNG_NS:
-            return Conditions(
-                fault="sdk_hung", detail="the robot may not have received the stop"
-            )
-        if not report.is_open:
+            return Conditions(fault="sdk_hung", detail="the robot may not have received the stop")
+        if not (report.connected and report.alive):
             return Conditions(fault="driver_missing", detail=report.last_error)
         errors = self._recent_errors(report, now_ns)
         age = self._feedback(report, now_ns)
         slow: Reason = "sdk_hung" if report.in_flight_ns > CALL_SLOW_NS else ""
-        failing: Reason = report.error_reason if errors else ""
+        failing: Reason = (report.error_reason or "fault") if errors else ""
         return Conditions(
-            fault=age.fault or (report.error_reason if errors >= ERRORS_FAULT else ""),
+            fault=age.fault or (failing if errors >= ERRORS_FAULT else ""),
             protect=slow or age.protect or failing,
             feedback_ok=age.feedback_ok,
             drives_on=age.drives_on,

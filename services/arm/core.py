@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from proto.messages import ArmTarget, HandPose, OperatorCommand, Quat, Vec3
-from proto.reasons import Reason, Side, State
+from proto.reasons import Reason, Side
 from runtime.clock import NS_PER_S
 from runtime.settings import ArmSettings, MapperSettings
 from services.arm import approach
@@ -132,7 +132,7 @@ class ArmCore:
         if order is not None:
             self._answer(order, answer, now_ns)
         if self.machine.state != before:
-            self._changed(before, now_ns)
+            self._changed(now_ns)
         self._keep_offer(now_ns)
         self._keep_arming()
         self._move(now_ns, dt_s, wish)
@@ -241,7 +241,7 @@ class ArmCore:
         elif order.verb == "disarm" and confirmed:
             self.driver.submit_verb("disable", confirm_drop=True)
 
-    def _changed(self, before: State, now_ns: int) -> None:
+    def _changed(self, now_ns: int) -> None:
         after = self.machine.state
         taken, self._taken = self._taken, []
         if after == "ENGAGED":
@@ -249,7 +249,7 @@ class ArmCore:
             return
         self.engagement.end()
         if after == "HOLD":
-            self._held(before)
+            self._held()
         else:
             self.offer.leave()
             self.desk.settle(f"refused: {self.machine.cause or after}")
@@ -261,11 +261,10 @@ class ArmCore:
         if after == "DISARMED" or silent:
             self.motion.unseat()
 
-    def _held(self, before: State) -> None:
+    def _held(self) -> None:
         self.offer.enter_hold()
-        if before in ("DISARMED", "FAULT", "ESTOP_LATCHED") and self.report.state is not None:
-            if self.motion.command is None:
-                self.motion.seat(self.report.state)
+        if self.motion.command is None and self.report.state is not None:
+            self.motion.seat(self.report.state)
 
     def _engaged(self, taken: list[ArmTarget], now_ns: int) -> None:
         held = self.motion.command

@@ -18,9 +18,7 @@ class Engagement:
     """At most one clutch at a time."""
 
     def __init__(self, arm: ArmSettings, mapper: MapperSettings) -> None:
-        resume_ms = (
-            arm.resume_relative_ms if mapper.mode == "relative" else arm.resume_absolute_ms
-        )
+        resume_ms = arm.resume_relative_ms if mapper.mode == "relative" else arm.resume_absolute_ms
         self._rules = Rules(mapper.mode, int(resume_ms * 1e6), mapper.scale)
         self._pacer = make_pacer(arm)
         self._follower: Follower | None = None
@@ -60,9 +58,7 @@ class Engagement:
         if self._approach is not None and follower.good.target is target:
             self._approach.on_sample(target.t_recv_ns, follower.good.p_m)
 
-    def wish(
-        self, now_ns: int, command: tuple[Vec3, Quat] | None
-    ) -> tuple[Vec3, Quat] | None:
+    def wish(self, now_ns: int, command: tuple[Vec3, Quat] | None) -> tuple[Vec3, Quat] | None:
         """Where the tool should be now; None: brake (or nothing is engaged)."""
         follower = self._follower
         if follower is None or command is None:
