@@ -14,17 +14,11 @@ from typing import Final
 
 from proto.registry import SERVICES, Service
 from runtime.config import REPO_ROOT
+from tools.hangcheck import EVENTS
 
 CONF: Final = REPO_ROOT / "deploy" / "supervisord.conf"
 TREE: Final = "%(here)s/.."
 RUN: Final = f"{TREE}/run"
-# Deaths and silence; FATAL and BACKOFF because a program that cannot be started never exits.
-EVENTS: Final = (
-    "PROCESS_STATE_EXITED",
-    "PROCESS_STATE_FATAL",
-    "PROCESS_STATE_BACKOFF",
-    "TICK_5",
-)
 Section = tuple[str, dict[str, object]]
 
 HEADER: Final = """\

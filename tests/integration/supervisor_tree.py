@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from runtime.errors import DeviceError
 from tools.gen_supervisord import render
+from tools.supervisor import Program, Supervisor
 
 PATIENCE_S = 15.0
-BIN = Path(sys.executable).parent
 # Writes its name and its end into run/events; speaks a listener's and the pulse's part.
 STAND_IN = """\
 import os, select, signal, sys, time
@@ -32,8 +33,9 @@ if os.path.exists("run/exit-78-" + name):
     sys.exit(78)
 if name == "hangcheck":
     os.write(1, b"READY\\n")
-while True:
-    time.sleep(0.02 if name == "pulse" else 1.0)
+parent = os.getppid()
+while os.getppid() == parent:
+    time.sleep(0.02 if name == "pulse" else 0.5)
     if name == "pulse":
         os.write(1, b".")
 """
@@ -53,25 +55,31 @@ class Tree:
         python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S stand_in.py "$@"\n')
         python.chmod(0o755)
 
-    def ctl(self, *words: str, conf: Path | None = None) -> str:
-        command = [str(BIN / "supervisorctl"), "-c", str(conf or self.conf), *words]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-        ).stdout
+    def ctl(self, *words: str) -> str:
+        """What the real supervisorctl prints."""
+        with _Program("supervisorctl", "-c", str(self.conf), *words) as ctl:
+            return ctl.communicate(timeout=PATIENCE_S)[0]
 
-    def states(self) -> dict[str, str]:
-        """Program name to state, as `supervisorctl status` prints it."""
-        rows = [line.split() for line in self.ctl("status").splitlines()]
-        return {row[0]: row[1] for row in rows if len(row) > 1}
+    def rpc(self) -> Supervisor:
+        """The supervisor, without the start-up time of supervisorctl."""
+        return Supervisor(self.conf.parent.parent / "run" / "supervisor.sock")
 
-    def pid(self, program: str) -> int:
-        return int(self.ctl("pid", program))
+    def programs(self) -> dict[str, Program]:
+        """All programs by name; none while the supervisor does not answer."""
+        try:
+            return {program.name: program for program in self.rpc().programs()}
+        except DeviceError:
+            return {}
 
-    def wait_for(self, program: str, state: str) -> None:
+    def wait_for(self, program: str, state: str, not_pid: int = 0) -> Program:
+        """Until `program` is in `state` (as another process than `not_pid`)."""
         give_up_s = time.monotonic() + PATIENCE_S
-        while self.states().get(program) != state:
-            assert time.monotonic() < give_up_s, f"{program} is not {state}: {self.states()}"
-            time.sleep(0.05)
+        while True:
+            now = self.programs().get(program)
+            if now is not None and now.state == state and (not not_pid or now.pid != not_pid):
+                return now
+            assert time.monotonic() < give_up_s, f"{program} is not {state}: {now}"
+            time.sleep(0.02)
 
     def events(self) -> list[tuple[str, str]]:
         """What the stand-ins wrote: ("started" or "stopped", program), in order."""
@@ -79,22 +87,29 @@ class Tree:
         return [(line.split()[0], line.split()[1]) for line in lines]
 
 
+class _Program(subprocess.Popen[str]):
+    """One of the supervisor's commands, run from elsewhere: paths must not depend on where."""
+
+    def __init__(self, name: str, *args: str) -> None:
+        super().__init__(
+            [sys.executable, "-m", f"supervisor.{name}", *args],
+            cwd="/",
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+
 @contextmanager
-def supervised(tree: Tree) -> Iterator[subprocess.Popen[bytes]]:
+def supervised(tree: Tree) -> Iterator[subprocess.Popen[str]]:
     """Runs the real supervisord in the foreground; whatever happens, it ends with the block."""
-    command = [str(BIN / "supervisord"), "-n", "-c", str(tree.conf)]
-    with subprocess.Popen(
-        command, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
+    with _Program("supervisord", "-n", "-c", str(tree.conf)) as process:
         try:
-            give_up_s = time.monotonic() + PATIENCE_S
-            while "pulse" not in tree.states() and process.poll() is None:
-                assert time.monotonic() < give_up_s, "supervisord does not answer"
-                time.sleep(0.05)
+            tree.wait_for("pulse", "RUNNING")
             yield process
         finally:
             process.terminate()
             try:
-                process.wait(PATIENCE_S)
+                process.communicate(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()

@@ -72,3 +72,13 @@ def test_no_proc_at_all(tmp_path: Path) -> None:
 def test_odd_lines_are_passed_over(proc: Path) -> None:
     (proc / "net" / "udp").write_text(HEADER + "odd :22B8\n")
     assert port_holder.describe(8888, proc) == ""
+
+
+def test_a_tcp_port_has_a_holder_only_while_someone_listens(proc: Path) -> None:
+    listening = line("0100007F", 8010, 5005).replace(" 07 ", " 0A ")
+    connected = line("0100007F", 8011, 5005).replace(" 07 ", " 01 ")
+    (proc / "net" / "tcp").write_text(HEADER + listening + connected)
+    assert port_holder.find(8010, "tcp", proc) == (77, "process 77 (python -m services.ingest)")
+    assert port_holder.find(8011, "tcp", proc) is None
+    assert port_holder.find(8010, "udp", proc) is None
+    assert port_holder.find(8889, "udp", proc) == (None, "a process of another user")
