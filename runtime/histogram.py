@@ -65,5 +65,5 @@ class Histogram:
         for index, bucket in enumerate(self._buckets):
             seen += bucket
             if seen >= rank:
-                return min(_middle_ns(index), self.max_ns) / NS_PER_MS
-        return self.max_ns / NS_PER_MS
+                break
+        return min(_middle_ns(index), self.max_ns) / NS_PER_MS
