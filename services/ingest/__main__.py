@@ -7,7 +7,7 @@ from typing import Final
 
 from proto.messages import ArmState, HandPose
 from proto.reasons import SIDES, Side
-from proto.topics import HAND_POSES
+from proto.topics import ARM_STATES, HAND_POSES
 from runtime.addresses import allowed_networks, resolve_listen, unresolved
 from runtime.clock import NS_PER_S
 from runtime.histogram import Histogram
@@ -18,8 +18,10 @@ from services.ingest.allow import AllowList
 from services.ingest.hand import Hand
 from services.ingest.port import HandPort
 
+FEEDBACK_TICK_NS: Final = 33_400_000  # ≤ 30 Hz, the feedback packet's rate
 LEASE_TICK_NS: Final = 50_000_000
 QUIET_NS: Final = 10 * NS_PER_S
+STATE_TOPIC: Final = dict(zip(SIDES, ARM_STATES, strict=True))
 POSE_TOPIC: Final = dict(zip(SIDES, HAND_POSES, strict=True))
 
 
@@ -36,8 +38,8 @@ class Ingest:
         self._allow = AllowList(str(network) for network in networks)
         numbers = {"right": settings.ingest.port_right, "left": settings.ingest.port_left}
         self._ports = {side: self._open(side, numbers[side]) for side in SIDES}
-        self._states = context.subscriber()
-        context.loop.on_readable(self._states.socket, self._on_states)
+        self._states = context.latest(*ARM_STATES)
+        context.loop.every(Tick(FEEDBACK_TICK_NS, context.clock), self._on_feedback)
         context.loop.every(Tick(LEASE_TICK_NS, context.clock), self._on_tick)
         self._quiet_since_ns = context.clock.now_ns()
         self._quiet_told = False
@@ -61,14 +63,13 @@ class Ingest:
     def _publish(self, pose: HandPose) -> None:
         self._context.publisher.publish(POSE_TOPIC[pose.side], pose)
 
-    def _on_states(self) -> None:
+    def _on_feedback(self, _: int) -> None:
         """The newest state of each arm goes to that hand's owner."""
-        newest: dict[Side, ArmState] = {}
-        for received in self._states.drain():
-            if isinstance(received.message, ArmState):
-                newest[received.message.side] = received.message
-        for side, state in newest.items():
-            self._ports[side].answer(state)
+        for side, port in self._ports.items():
+            if port.hand.lease.owner is not None:
+                state = self._states.take(STATE_TOPIC[side])
+                if isinstance(state, ArmState):
+                    port.answer(state)
 
     def _on_tick(self, _: int) -> None:
         now_ns = self._context.clock.now_ns()

@@ -1,4 +1,4 @@
-"""Makes the feedback packet of one hand from its arm's state, at most 30 times a second. Pure."""
+"""Makes the feedback packet of one hand from its arm's state. Pure; the caller keeps the rate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Final
 from proto.feedback import JOINTS_MAX, SEQ_MODULUS, FeedbackPacket
 from proto.messages import ArmState
 
-PERIOD_NS: Final = 33_000_000  # ≤ 30 Hz
 # A short buzz tells the hand that something changed; a wall buzzes while it is pushed.
 WALL_RATIO: Final = 0.3
 BRAKING_RATIO: Final = 0.6
@@ -16,25 +15,19 @@ STOPPED_NS: Final = 300_000_000
 
 
 class FeedbackMaker:
-    """Throttles, numbers and translates the states of one arm."""
+    """Numbers and translates the states of one arm."""
 
     def __init__(self) -> None:
         self._seq = 0
-        self._next_ns = 0
         self._state = ""
         self._stopped_ns = -STOPPED_NS
 
-    def make(
-        self, state: ArmState, t_send_s_echo: float | None, now_ns: int
-    ) -> FeedbackPacket | None:
-        """The packet to send now, None if the last one is too recent and nothing changed."""
+    def make(self, state: ArmState, t_send_s_echo: float | None, now_ns: int) -> FeedbackPacket:
+        """The packet to send now."""
         changed = state.state != self._state
         if changed and state.state in ("PROTECTIVE_STOP", "ESTOP_LATCHED", "FAULT"):
             self._stopped_ns = now_ns
         self._state = state.state
-        if now_ns < self._next_ns and not changed:
-            return None
-        self._next_ns = max(self._next_ns + PERIOD_NS, now_ns)
         self._seq = (self._seq + 1) % SEQ_MODULUS
         return FeedbackPacket(
             seq=self._seq,

@@ -125,8 +125,7 @@ class HandPort:
         if owner is None:
             return
         packet = self._feedback.make(state, self.hand.newest_t_send_s, self._clock.now_ns())
-        if packet is not None:
-            self._owner_socket.send(feedback.encode(packet), owner)
+        self._owner_socket.send(feedback.encode(packet), owner)
 
     def counters(self) -> dict[str, int]:
         """Every count of this hand, named `<what>_<side>`."""
