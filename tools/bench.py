@@ -14,7 +14,11 @@ from tools.progress import say
 
 # Each module has rows(full), which says its progress and returns the rows of the table, and may
 # have closing(full), which returns what holds for all of them.
-BENCHES: dict[str, str] = {"pipeline": "tools.bench_pipeline", "tick": "tools.bench_tick"}
+BENCHES: dict[str, str] = {
+    "footprint": "tools.bench_footprint",
+    "pipeline": "tools.bench_pipeline",
+    "tick": "tools.bench_tick",
+}
 
 EXIT_USAGE = 2
 
