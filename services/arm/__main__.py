@@ -61,8 +61,12 @@ class ArmService:
         """Stops first, at once; then the targets in order."""
         received = self._bus.drain()
         now_ns = self._clock.now_ns()
-        hands = [r.message for r in received if isinstance(r.message, HandPose)]
-        if any([self.core.on_hand_pose(hand, now_ns) for hand in hands]):
+        stops = [
+            self.core.on_hand_pose(item.message, now_ns)
+            for item in received
+            if isinstance(item.message, HandPose)
+        ]
+        if any(stops):
             self._step(now_ns)
         if self._bus.foreign_host_ns != self._counted_foreign_ns:
             self._counted_foreign_ns = self._bus.foreign_host_ns
@@ -73,7 +77,8 @@ class ArmService:
 
     def _on_commands(self) -> None:
         now_ns = self._clock.now_ns()
-        if any([self.core.on_command(command, now_ns) for command in self._commands.drain()]):
+        stops = [self.core.on_command(command, now_ns) for command in self._commands.drain()]
+        if any(stops):
             self._step(now_ns)
 
     def _on_tick(self, expired: int) -> None:

@@ -16,7 +16,8 @@ from services.arm import approach
 from services.arm.conditions import Conditions, Judge
 from services.arm.desk import Desk, hold_ms_of, verb_of
 from services.arm.driver import DriverInfo
-from services.arm.driver_thread import DriverReport, DriverThread
+from services.arm.driver_report import DriverReport
+from services.arm.driver_thread import DriverThread
 from services.arm.engagement import Engagement
 from services.arm.estop import EstopLane
 from services.arm.machine import MOVING, Machine, Rules, Situation

@@ -9,12 +9,12 @@ from typing import Final
 
 from proto.messages import ArmTarget, Quat, Vec3
 from proto.reasons import Reason, first_reason
+from runtime.se3 import vnorm, vsub
 from runtime.settings import ArmSettings, MapperSettings
 from services.arm.approach import FAR_REST_M, Approach
 from services.arm.follow import Follower, Rules
 from services.arm.pacers import make as make_pacer
 from services.arm.slip import IDENTITY_SLIP, Slip
-
 
 LEAD_MM: Final = 30.0
 
@@ -164,4 +164,4 @@ class Engagement:
 
 
 def _distance_mm(a: tuple[Vec3, Quat], b: tuple[Vec3, Quat]) -> float:
-    return 1000.0 * sum((x - y) ** 2 for x, y in zip(a[0], b[0], strict=True)) ** 0.5
+    return 1000.0 * vnorm(vsub(a[0], b[0]))

@@ -131,7 +131,7 @@ class Follower:
         self._pacer.reseat(_sample(new))
 
     def _seat(self, sample: Good, command: tuple[Vec3, Quat]) -> None:
-        """Shifts the stream so that `sample` is `command`, which stands for one tick, bit for bit."""
+        """Shifts the stream so that `sample` means `command`, which stands for one exact tick."""
         self.slip = reseat_slip((sample.p_m, sample.q_xyzw), command)
         self._stand = command
 

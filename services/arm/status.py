@@ -78,7 +78,8 @@ def why(core: ArmCore, now_ns: int) -> tuple[Reason, str]:
     if state == "HOMING":
         return "homing", ""
     if state == "ENGAGED":
-        return core.engagement.reason(now_ns), core.motion.cut_detail
+        motion = core.motion
+        return first_reason(core.engagement.reason(now_ns), motion.cut_reason), motion.cut_by
     return machine.cause, conditions.detail
 
 
