@@ -1,4 +1,4 @@
-"""Who holds a UDP port of this machine, for the one line a person reads when a bind fails.
+"""Who holds a UDP or TCP port of this machine, for the one line a person reads when a bind fails.
 
 Reads /proc only, and only when something has already failed. Knows nothing where /proc is not
 Linux's, or belongs to another user.
@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 _PROC: Final = Path("/proc")
 _COMMAND_MAX_CHARS: Final = 80
 # Columns of /proc/net/udp (linux/net/ipv4/udp.c, udp4_format_sock).
 _LOCAL_ADDRESS: Final = 1
+_STATE: Final = 3
 _INODE: Final = 9
+# A TCP socket of the port that does not listen is a connection; TCP_LISTEN of linux/tcp_states.h.
+_TCP_LISTEN: Final = "0A"
 
 
-def describe(port: int, proc: Path = _PROC) -> str:
+def describe(port: int, proc: Path = _PROC, *, transport: Literal["udp", "tcp"] = "udp") -> str:
     """As "process 123 (python -m services.ingest)"; "" if it cannot be told."""
-    inodes = set(_inodes(port, proc))
+    inodes = set(_inodes(port, proc, transport))
     if not inodes:
         return ""
     for process in _processes(proc):
@@ -28,15 +31,17 @@ def describe(port: int, proc: Path = _PROC) -> str:
     return "a process of another user"
 
 
-def _inodes(port: int, proc: Path) -> Iterator[str]:
-    for table in ("udp", "udp6"):
+def _inodes(port: int, proc: Path, transport: str) -> Iterator[str]:
+    for table in (transport, f"{transport}6"):
         try:
             lines = (proc / "net" / table).read_text().splitlines()[1:]
         except OSError:
             continue
         for line in lines:
             columns = line.split()
-            if len(columns) > _INODE and columns[_LOCAL_ADDRESS].endswith(f":{port:04X}"):
+            if len(columns) <= _INODE or not columns[_LOCAL_ADDRESS].endswith(f":{port:04X}"):
+                continue
+            if transport == "udp" or columns[_STATE] == _TCP_LISTEN:
                 yield columns[_INODE]
 
 

@@ -72,3 +72,12 @@ def test_no_proc_at_all(tmp_path: Path) -> None:
 def test_odd_lines_are_passed_over(proc: Path) -> None:
     (proc / "net" / "udp").write_text(HEADER + "odd :22B8\n")
     assert port_holder.describe(8888, proc) == ""
+
+
+def test_a_listening_tcp_socket_has_a_holder_and_a_connection_has_not(proc: Path) -> None:
+    listening = line("0100007F", 9872, 5005).replace(" 07 ", " 0A ")
+    connected = line("0100007F", 9873, 5005).replace(" 07 ", " 01 ")
+    (proc / "net" / "tcp").write_text(HEADER + connected + listening)
+    assert port_holder.describe(9872, proc, transport="tcp").startswith("process 77 ")
+    assert port_holder.describe(9873, proc, transport="tcp") == ""
+    assert port_holder.describe(9872, proc) == ""
