@@ -272,6 +272,13 @@ def test_an_arm_outside_comes_in_and_never_goes_further_out() -> None:
     assert limiter.p_m == (0.3, 0.0, 0.1)
 
 
+def test_a_target_beyond_the_wall_that_nobody_slid_is_not_followed_out() -> None:
+    limiter = PoseLimiter((0.4, 0.0, 0.3), IDENTITY)
+    for _ in range(20):
+        limiter.step((0.5, 0.0, 0.3), IDENTITY, 0.01, SIM, BOX)
+    assert limiter.p_m == (0.4, 0.0, 0.3)
+
+
 def test_outside_a_zone_that_was_not_opened_for_it_the_tool_stays() -> None:
     limiter = PoseLimiter((0.6, 0.0, 0.3), IDENTITY)
     for _ in range(20):
