@@ -69,11 +69,12 @@ def load(env: Mapping[str, str]) -> Settings:
 def _read(path: Path) -> Table:
     try:
         with path.open("rb") as file:
-            return tomllib.load(file)
+            table: Table = tomllib.load(file)
     except OSError as error:
         raise ConfigError(f"cannot read {path.name}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path.name} is no valid TOML: {error}") from error
+    return table
 
 
 def _robot_file(robot: str, config_dir: Path) -> Path:
@@ -168,7 +169,7 @@ def _checked(spec: Key, value: Any, where: str) -> Any:
 def _scalar(spec: Key, value: Any, where: str) -> Any:
     if spec.kind is float and type(value) is int:
         value = float(value)
-    if type(value) is not spec.kind:
+    if not _is(spec.kind, value):
         names = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
         raise ConfigError(f"{where}: must be {names[spec.kind]}, is {value!r} ({spec.doc})")
     if spec.choices and value not in spec.choices:
@@ -176,6 +177,11 @@ def _scalar(spec: Key, value: Any, where: str) -> Any:
     if spec.low is not None and spec.high is not None:
         _check_bounds(spec.low, spec.high, value, where)
     return value
+
+
+def _is(kind: type, value: Any) -> bool:
+    """Exactly that type: TOML's `true` is an int to isinstance."""
+    return type(value) is kind
 
 
 def _check_bounds(low: float, high: float, value: float, where: str) -> None:

@@ -12,7 +12,7 @@ import zmq
 
 from runtime.tick import Tick
 
-IDLE_WAIT_MS: Final = 1000.0
+IDLE_WAIT_MS: Final = 1000
 
 Handler = Callable[[], None]
 TickHandler = Callable[[int], None]
@@ -76,7 +76,7 @@ class Loop:
             if handler is not None:
                 handler()
 
-    def _timeout_ms(self) -> float:
+    def _timeout_ms(self) -> int:
         """Ticks without a file descriptor (no timerfd) bound the wait."""
-        waits = [w for w in (tick.timeout_ms() for tick, _ in self._ticks) if w is not None]
-        return min((*waits, IDLE_WAIT_MS))
+        waits = (tick.timeout_ms() for tick, _ in self._ticks)
+        return min([IDLE_WAIT_MS, *(int(wait) for wait in waits if wait is not None)])
