@@ -61,11 +61,7 @@ def _inodes(port: int, transport: Transport, proc: Path) -> Iterator[str]:
 
 
 def _processes(proc: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(proc.iterdir())
-    except OSError:
-        return
-    yield from (entry for entry in entries if entry.name.isdigit())
+    yield from (entry for entry in proc.iterdir() if entry.name.isdigit())
 
 
 def _sockets(process: Path) -> Iterator[str]:

@@ -22,9 +22,9 @@ import zmq
 
 from proto.messages import ServiceHealth
 from proto.registry import Service, service
-from proto.topics import health_topic
+from proto.topics import Topic, health_topic
 from runtime import config, lockfile
-from runtime.bus import Identity, Publisher, Subscriber, ipc_endpoint
+from runtime.bus import Identity, LatestReader, Publisher, Subscriber, ipc_endpoint
 from runtime.clock import NS_PER_S, Clock, MonotonicClock, boot_id
 from runtime.errors import EXIT_OK, ConfigError, FarhandError
 from runtime.heartbeat import Heartbeat, StartStamp
@@ -86,11 +86,14 @@ class Context:
     on_stop: Callable[[], None] | None = None
     at_end: Callable[[], object] | None = None
 
-    def subscriber(self, *, max_age_ms: float | None = 100.0) -> Subscriber:
-        """A SUB socket for the topics that the process table says this service reads."""
-        return Subscriber(
-            self.zmq, self.run_dir, self.declared.subscribes, self.who, self.clock, max_age_ms
-        )
+    def subscriber(self, *topics: Topic) -> Subscriber:
+        """A SUB socket for `topics`; by default all that the process table gives this service."""
+        wanted = topics or self.declared.subscribes
+        return Subscriber(self.zmq, self.run_dir, wanted, self.who, self.clock)
+
+    def latest(self, *topics: Topic) -> LatestReader:
+        """The newest of each of `topics`, when asked."""
+        return LatestReader(self.zmq, self.run_dir, topics, self.who, self.clock)
 
 
 Body = Callable[[Context], None]

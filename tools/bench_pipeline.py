@@ -204,7 +204,7 @@ def _rival(name: str, rate_hz: int, samples: int) -> list[float]:
     return [float(word) for word in out.split()]
 
 
-# --- the rivals, each a whole receiver in one process ----------------------------------------------
+# --- the rivals, each a whole receiver in one process --------------------------------------------
 
 
 def _sockets(ports: list[int]) -> list[socket.socket]:

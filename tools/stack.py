@@ -51,6 +51,7 @@ class PrivateStack:
             "FARHAND_RUN_DIR": str(self.run_dir),
             "FARHAND_INGEST__PORT_RIGHT": str(self.ports[0]),
             "FARHAND_INGEST__PORT_LEFT": str(self.ports[1]),
+            "PYTHONDONTWRITEBYTECODE": "",
             **env,
         }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 from proto.messages import ArmTarget, HandPose
 from proto.reasons import SIDES, Side
@@ -61,8 +61,12 @@ class ArmService:
         """Stops first, at once; then the targets in order."""
         received = self._bus.drain()
         now_ns = self._clock.now_ns()
-        hands = [r.message for r in received if isinstance(r.message, HandPose)]
-        if any([self.core.on_hand_pose(hand, now_ns) for hand in hands]):
+        stops = [
+            self.core.on_hand_pose(item.message, now_ns)
+            for item in received
+            if isinstance(item.message, HandPose)
+        ]
+        if any(stops):
             self._step(now_ns)
         if self._bus.foreign_host_ns != self._counted_foreign_ns:
             self._counted_foreign_ns = self._bus.foreign_host_ns
@@ -73,7 +77,8 @@ class ArmService:
 
     def _on_commands(self) -> None:
         now_ns = self._clock.now_ns()
-        if any([self.core.on_command(command, now_ns) for command in self._commands.drain()]):
+        stops = [self.core.on_command(command, now_ns) for command in self._commands.drain()]
+        if any(stops):
             self._step(now_ns)
 
     def _on_tick(self, expired: int) -> None:
@@ -88,7 +93,7 @@ class ArmService:
         self.core.step(now_ns, late_ns, missed)
         state = status.arm_state(self.core, now_ns)
         self._context.publisher.publish(self._topic, state)
-        self._told.update((state.state, state.reason), state=state.state, reason=state.reason)
+        self._told.update(f"{state.state}:{state.reason or 'ok'}")
 
     def _ask_stop(self) -> None:
         """SIGTERM: brake, hold, then end."""
@@ -114,7 +119,7 @@ def body(context: Context) -> None:
     side = flag_value(context.args, "--side")
     if side not in SIDES:
         raise ConfigError(f"--side must be one of {', '.join(SIDES)}, is {side}")
-    arm = context.settings.arm.get(cast(Side, side))
+    arm = context.settings.arm.get(side)
     if arm is None:
         stay_idle(context, f"robot {context.settings.robot} has no [arm.{side}]")
         return
@@ -123,7 +128,7 @@ def body(context: Context) -> None:
         arm = replace(arm, driver=named)
     if not try_fifo(FIFO_PRIORITY):
         context.log.warning("fifo_refused", why="no SCHED_FIFO: ticks may be late under load")
-    service = ArmService(context, cast(Side, side), arm)
+    service = ArmService(context, side, arm)
     service.thread.start()
     context.at_end = lambda: service.thread.close(CLOSE_WAIT_S)
 

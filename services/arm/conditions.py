@@ -10,7 +10,7 @@ from typing import Final
 
 from proto.reasons import Reason
 from services.arm.driver import DriverInfo
-from services.arm.driver_thread import DriverReport
+from services.arm.driver_report import DriverReport
 
 CALL_SLOW_NS: Final = 50_000_000
 CALL_HUNG_NS: Final = 500_000_000
@@ -22,6 +22,11 @@ FEEDBACK_FAULT_PERIODS: Final = 5.0
 # One failed call stops the arm; so many in a second are a fault.
 ERRORS_FAULT: Final = 3
 ERRORS_WINDOW_NS: Final = 1_000_000_000
+
+
+def feedback_stop_s(info: DriverInfo) -> float:
+    """Feedback older than this stops the arm."""
+    return max(FEEDBACK_STOP_NS * 1e-9, FEEDBACK_STOP_PERIODS * info.feedback_period_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +45,10 @@ class Judge:
     """Remembers the few things that need a past: recent errors, the newest feedback."""
 
     def __init__(self, info: DriverInfo) -> None:
-        period_ns = info.feedback_period_s * 1e9
-        self._stop_ns = max(FEEDBACK_STOP_NS, FEEDBACK_STOP_PERIODS * period_ns)
-        self._fault_ns = max(FEEDBACK_FAULT_NS, FEEDBACK_FAULT_PERIODS * period_ns)
+        self._stop_ns = feedback_stop_s(info) * 1e9
+        self._fault_ns = max(
+            FEEDBACK_FAULT_NS, FEEDBACK_FAULT_PERIODS * info.feedback_period_s * 1e9
+        )
         self._error_times: list[int] = []
         self._errors_seen = 0
 

@@ -16,10 +16,11 @@ from services.arm import approach
 from services.arm.conditions import Conditions, Judge
 from services.arm.desk import Desk, hold_ms_of, verb_of
 from services.arm.driver import DriverInfo
-from services.arm.driver_thread import DriverReport, DriverThread
+from services.arm.driver_report import DriverReport
+from services.arm.driver_thread import DriverThread
 from services.arm.engagement import Engagement
 from services.arm.estop import EstopLane
-from services.arm.machine import Machine, Rules, Situation
+from services.arm.machine import MOVING, Machine, Rules, Situation
 from services.arm.motion import Motion
 from services.arm.offer import REFUSED, Offer
 
@@ -67,6 +68,7 @@ class ArmCore:
         self.target: ArmTarget | None = None
         self.t_target_ns = 0
         self.missed_ticks = 0
+        self.latency_ms: float | None = None
         self.stopping = False
         self._period_ns = NS_PER_S / arm.control_hz
         self._taken: list[ArmTarget] = []
@@ -75,6 +77,7 @@ class ArmCore:
         self._enable_asked = False
         self._foreign_host_ns: int | None = None
         self._last_step_ns: int | None = None
+        self._timed_tag = 0
 
     # --- inputs ----------------------------------------------------------------------------------
 
@@ -125,6 +128,7 @@ class ArmCore:
         self.report = self.driver.report()
         self.conditions = self.judge.judge(self.report, now_ns)
         self.motion.learn(self.report.state)
+        self._note_latency()
         wish = self.engagement.wish(now_ns, self.motion.command)
         order = self.desk.next()
         before = self.machine.state
@@ -136,6 +140,13 @@ class ArmCore:
         self._keep_offer(now_ns)
         self._keep_arming()
         self._move(now_ns, dt_s, wish)
+
+    def _note_latency(self) -> None:
+        """Of each sample's first command; that a pose is sent again adds no latency."""
+        tag = self.report.tag
+        if tag and tag != self._timed_tag:
+            self._timed_tag = tag
+            self.latency_ms = (self.report.t_return_ns - tag) * 1e-6
 
     def _dt_s(self, now_ns: int) -> float:
         since_ns = 0 if self._last_step_ns is None else now_ns - self._last_step_ns
@@ -223,6 +234,12 @@ class ArmCore:
         )
         return self.stopping or pedal_up or released or self.engagement.let_go
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a stopping arm stands still, with its last command handed over."""
+        moving = self.machine.state in MOVING
+        return not moving and self.motion.at_rest and self.report.in_flight_ns == 0
+
     # --- consequences ----------------------------------------------------------------------------
 
     def _answer(self, order: OperatorCommand, answer: str, now_ns: int) -> None:
@@ -253,8 +270,6 @@ class ArmCore:
         else:
             self.offer.leave()
             self.desk.settle(f"refused: {self.machine.cause or after}")
-        if after == "HOMING":
-            self.motion.start_home()
         if after == "ESTOP_LATCHED" and self.arm.estop_action == "damp":
             self.driver.submit_stop("ESTOP")
         silent = after == "FAULT" and not self.info.hold_stream_in_fault
@@ -296,14 +311,15 @@ class ArmCore:
             return
         state = self.machine.state
         if state == "ENGAGED" and wish is not None:
-            limited = self.motion.follow(wish, dt_s, slow=self.engagement.slow)
-            self.engagement.on_limited(wish, limited)
+            self.engagement.on_limited(
+                wish, self.motion.follow(wish, dt_s, slow=self.engagement.slow)
+            )
         elif state == "HOMING":
             self.motion.home(dt_s)
         else:
             self.motion.brake(dt_s, hard=state == "ESTOP_LATCHED")
         ratio = self.engagement.gripper_ratio if state == "ENGAGED" else None
         self.motion.grip(ratio, dt_s)
-        target = self.motion.gated(now_ns, state, self.conditions)
+        target = self.motion.gated(now_ns, state)
         if target is not None:
-            self.driver.submit_pose(target, self.engagement.t_recv_ns)
+            self.driver.submit_pose(target, self.engagement.t_recv_ns or 0)

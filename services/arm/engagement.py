@@ -5,13 +5,18 @@ Gives the core one wish a tick and one reason; knows nothing of drivers or of th
 
 from __future__ import annotations
 
+from typing import Final
+
 from proto.messages import ArmTarget, Quat, Vec3
 from proto.reasons import Reason, first_reason
+from runtime.se3 import vnorm, vsub
 from runtime.settings import ArmSettings, MapperSettings
 from services.arm.approach import FAR_REST_M, Approach
 from services.arm.follow import Follower, Rules
 from services.arm.pacers import make as make_pacer
 from services.arm.slip import IDENTITY_SLIP, Slip
+
+LEAD_MM: Final = 30.0
 
 
 class Engagement:
@@ -114,6 +119,16 @@ class Engagement:
         return self._follower is not None and self._follower.braking
 
     @property
+    def predicting(self) -> bool:
+        """Whether the pose of this tick lies beyond the newest sample."""
+        return self._follower is not None and self._follower.predicting
+
+    @property
+    def playout_delay_ms(self) -> float:
+        """How far the pacer plays behind the newest sample on purpose."""
+        return self._follower.playout_delay_ms if self._follower is not None else 0.0
+
+    @property
     def slip(self) -> Slip:
         """How far the stream has been shifted since engage."""
         return self._follower.slip if self._follower is not None else IDENTITY_SLIP
@@ -148,8 +163,5 @@ class Engagement:
         )
 
 
-LEAD_MM = 30.0
-
-
 def _distance_mm(a: tuple[Vec3, Quat], b: tuple[Vec3, Quat]) -> float:
-    return 1000.0 * sum((x - y) ** 2 for x, y in zip(a[0], b[0], strict=True)) ** 0.5
+    return 1000.0 * vnorm(vsub(a[0], b[0]))

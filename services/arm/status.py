@@ -59,7 +59,6 @@ def arm_state(core: ArmCore, now_ns: int) -> ArmState:
         playout_delay_ms=engagement.playout_delay_ms,
         missed_ticks=core.missed_ticks,
         starvations=engagement.losses,
-        glitches_rejected=engagement.glitches_rejected,
         gate_blocks=motion.gate_blocks,
         driver_overruns=report.overruns,
         feedback_age_ms=core.conditions.feedback_age_ms,
@@ -79,7 +78,8 @@ def why(core: ArmCore, now_ns: int) -> tuple[Reason, str]:
     if state == "HOMING":
         return "homing", ""
     if state == "ENGAGED":
-        return core.engagement.reason(now_ns), core.motion.cut_detail
+        motion = core.motion
+        return first_reason(core.engagement.reason(now_ns), motion.cut_reason), motion.cut_by
     return machine.cause, conditions.detail
 
 

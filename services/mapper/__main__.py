@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from proto.messages import ArmState, HandPose
 from proto.reasons import SIDES, Side
-from proto.topics import ARM_TARGETS
+from proto.topics import ARM_STATES, ARM_TARGETS, HAND_POSES
 from runtime.service import Context, run_as_main
 from services.mapper.side import SideMapper
 
-TARGET_TOPIC = dict(zip(SIDES, ARM_TARGETS, strict=True))
+STATE_TOPIC: Final = dict(zip(SIDES, ARM_STATES, strict=True))
+TARGET_TOPIC: Final = dict(zip(SIDES, ARM_TARGETS, strict=True))
 
 
 class Mapper:
@@ -20,33 +23,32 @@ class Mapper:
         self._sides: dict[Side, SideMapper] = {
             side: SideMapper(settings.mapper[side], settings.arm[side]) for side in settings.arm
         }
-        self._subscriber = context.subscriber()
-        context.loop.on_readable(self._subscriber.socket, self.drain)
+        self._hands = context.subscriber(*HAND_POSES)
+        self._arms = context.latest(*ARM_STATES)
+        context.loop.on_readable(self._hands.socket, self.drain)
         context.health.counters = self._counters
 
     def drain(self) -> None:
-        """All that arrived, in order: an offer must be seen before the hand that takes it."""
-        for received in self._subscriber.drain():
-            message = received.message
-            if isinstance(message, ArmState):
-                self._on_arm_state(message)
-            elif isinstance(message, HandPose):
-                self._on_hand_pose(message)
-
-    def _on_arm_state(self, state: ArmState) -> None:
-        side = self._sides.get(state.side)
-        if side is not None:
-            side.on_arm_state(state, self._context.clock.now_ns())
+        """All hands that arrived, in order."""
+        for received in self._hands.drain():
+            if isinstance(received.message, HandPose):
+                self._on_hand_pose(received.message)
 
     def _on_hand_pose(self, hand: HandPose) -> None:
+        """Its arm is heard first, so that no hand is judged by an arm's old word."""
         side = self._sides.get(hand.side)
-        if side is not None:
-            target = side.on_hand_pose(hand, self._context.clock.now_ns())
-            self._context.publisher.publish(TARGET_TOPIC[hand.side], target)
+        if side is None:
+            return
+        now_ns = self._context.clock.now_ns()
+        state = self._arms.take(STATE_TOPIC[hand.side])
+        if isinstance(state, ArmState):
+            side.on_arm_state(state, now_ns)
+        target = side.on_hand_pose(hand, now_ns)
+        self._context.publisher.publish(TARGET_TOPIC[hand.side], target)
 
     def _counters(self) -> dict[str, int]:
         mapped = {f"mapped_{name}": side.mapped for name, side in self._sides.items()}
-        return {**mapped, **self._subscriber.counters}
+        return {**mapped, **self._hands.counters}
 
 
 def body(context: Context) -> None:
