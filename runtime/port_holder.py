@@ -29,9 +29,9 @@ class Holder(NamedTuple):
     text: str
 
 
-def describe(port: int, proc: Path = _PROC) -> str:
-    """Of a UDP port, as "process 123 (python -m services.ingest)"; "" if it cannot be told."""
-    holder = find(port, "udp", proc)
+def describe(port: int, proc: Path = _PROC, *, transport: Transport = "udp") -> str:
+    """As "process 123 (python -m services.ingest)"; "" if it cannot be told."""
+    holder = find(port, transport, proc)
     return "" if holder is None else holder.text
 
 
