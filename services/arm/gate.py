@@ -36,9 +36,9 @@ NOT_FOLLOWING_NS: Final = 200_000_000
 # A brake loses at least this much speed: the softest that a configuration may ask for, less 10 %.
 BRAKE_MPS2: Final = 0.45
 BRAKE_RADPS2: Final = 0.9
-# Rounding at the end of a brake, in all.
-BRAKE_SLACK_M: Final = 0.001
-BRAKE_SLACK_RAD: Final = 0.003
+# Rounding, in all.
+BRAKE_SLACK_M: Final = 1e-6
+BRAKE_SLACK_RAD: Final = 1e-5
 # Commands are remembered this long plus the robot's lag: feedback older than 0.5 s is a fault.
 KEEP_NS: Final = 700_000_000
 

@@ -34,8 +34,8 @@ class SimOptions:
     home_p_base_tool_m: Vec3 = (0.25, 0.0, 0.25)
     home_rpy_base_tool_deg: Vec3 = (0.0, 85.0, 0.0)
     home_gripper_ratio: float = 1.0
-    v_max_mps: float = 2.0
-    w_max_radps: float = 6.0
+    v_max_mps: float = 3.0
+    w_max_radps: float = 20.0
     gripper_max_per_s: float = 4.0
     a_stop_mps2: float = 5.0
     alpha_stop_radps2: float = 20.0
