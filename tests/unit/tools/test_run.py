@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime import config, lockfile
+from tests.config_copy import copy_config
 from tools import run
 from tools.deployment import Deployment
 
@@ -36,7 +37,11 @@ def env(deployed: Deployment, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]
     monkeypatch.setattr(run, "is_free", lambda *_: True)
     run_dir = deployed.root / "run"
     run_dir.chmod(0o700)
-    return {"ROBOT": "sim", "FARHAND_RUN_DIR": str(run_dir)}
+    return {
+        "ROBOT": "sim",
+        "FARHAND_RUN_DIR": str(run_dir),
+        "FARHAND_CONFIG_DIR": str(copy_config(deployed.root)),
+    }
 
 
 def start(env: dict[str, str], deployed: Deployment) -> tuple[int, list[list[str]]]:
@@ -159,15 +164,15 @@ def test_a_held_port_is_named_with_the_key_that_moves_it(
     assert len(said.splitlines()) == 1
 
 
-def test_a_robot_is_told_how_to_begin() -> None:
-    settings = config.load({"ROBOT": "sim", "FARHAND_ARM__AUTO_ARM": "false"})
+def test_a_robot_is_told_how_to_begin(env: dict[str, str]) -> None:
+    settings = config.load(env | {"FARHAND_ARM__AUTO_ARM": "false"})
     lines = run.banner(settings, ["127.0.0.1", "10.0.0.5"], Deployment(Path("/nowhere")))
     assert any("127.0.0.1 or 10.0.0.5" in line for line in lines)
     assert any("arm right, then home right, then engage right" in line for line in lines)
 
 
-def test_listen_with_lan_on_a_robot_changes_nothing() -> None:
-    env = {"ROBOT": "piper", "LISTEN": "lan"}
+def test_listen_with_lan_on_a_robot_changes_nothing(env: dict[str, str]) -> None:
+    env |= {"ROBOT": "piper", "LISTEN": "lan"}
     settings = config.load(env)
     before = settings.network.listen
     assert run.open_to_lan(env, settings)
