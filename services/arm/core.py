@@ -20,9 +20,10 @@ from services.arm.driver_report import DriverReport
 from services.arm.driver_thread import DriverThread
 from services.arm.engagement import Engagement
 from services.arm.estop import EstopLane
-from services.arm.machine import MOVING, Machine, Rules, Situation
+from services.arm.machine import MOVING, Machine
 from services.arm.motion import Motion
 from services.arm.offer import REFUSED, Offer
+from services.arm.situation import Rules, Situation
 
 TICK_LATE_NS: Final = 100_000_000
 FOREIGN_HOST_NS: Final = 1_000_000_000

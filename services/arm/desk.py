@@ -10,7 +10,7 @@ from collections import deque
 from typing import Final, cast, get_args
 
 from proto.messages import OperatorCommand
-from services.arm.machine import Verb
+from services.arm.situation import Verb
 
 VERBS: Final[tuple[Verb, ...]] = get_args(Verb)
 MAX_AGE_MS: Final = 2000.0  # whatever the sender grants

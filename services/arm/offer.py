@@ -12,7 +12,7 @@ from typing import Final
 
 from proto.messages import ArmTarget, Quat, Vec3
 from runtime.se3 import quat_angle_rad, vnorm, vsub
-from services.arm.machine import EngageOn
+from services.arm.situation import EngageOn
 
 WINDOW_NS: Final = 2_000_000_000  # `command`: an engage command stands so long
 ENABLE_LOW_NS: Final = 200_000_000  # `enable_bit`: seen released at least so long

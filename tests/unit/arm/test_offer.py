@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from services.arm.machine import EngageOn
 from services.arm.offer import Offer
+from services.arm.situation import EngageOn
 from tests.unit.arm.make import HELD, target, untracked
 
 S = 1_000_000_000
