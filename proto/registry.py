@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from proto.topics import ARM_STATE_LEFT, ARM_STATE_RIGHT, ARM_STATES, ARM_TARGETS, HAND_POSES, Topic
+from proto.reasons import SIDES, Side
+from proto.topics import ARM_STATES, ARM_TARGETS, HAND_POSES, Topic
 
 Kind = Literal["service", "helper", "listener"]
 
@@ -62,15 +63,16 @@ PORT_TAP: Final = Port(
 PORT_HTTP: Final = Port(number=8010, transport="tcp", about="/health, /metrics", loopback_only=True)
 
 
-def _arm(program: str, side: str, state: Topic, *, simulator: bool) -> Service:
+def _arm(program: str, side: Side, *, simulator: bool) -> Service:
     return Service(
         program=program,
         family=f"arm-{side}",
         module="services.arm",
         args=("--side", side, *(("--driver", "sim") if simulator else ())),
         about=f"paces commands into the {side} arm" + (" (plain simulator)" if simulator else ""),
-        publishes=(state,),
-        subscribes=(*HAND_POSES, *ARM_TARGETS),
+        publishes=(ARM_STATES[SIDES.index(side)],),
+        # hand_pose of both sides is the e-stop lane
+        subscribes=(*HAND_POSES, ARM_TARGETS[SIDES.index(side)]),
         autostart=not simulator,
         stop_rank=900,
     )
@@ -134,10 +136,10 @@ SERVICES: Final[tuple[Service, ...]] = (
         about="simulated headset of a simulator configuration",
         stop_rank=400,
     ),
-    _arm("arm-right", "right", ARM_STATE_RIGHT, simulator=False),
-    _arm("arm-left", "left", ARM_STATE_LEFT, simulator=False),
-    _arm("sim-arm-right", "right", ARM_STATE_RIGHT, simulator=True),
-    _arm("sim-arm-left", "left", ARM_STATE_LEFT, simulator=True),
+    _arm("arm-right", "right", simulator=False),
+    _arm("arm-left", "left", simulator=False),
+    _arm("sim-arm-right", "right", simulator=True),
+    _arm("sim-arm-left", "left", simulator=True),
 )
 
 TOPIC_PUBLISHERS: Final = tuple(

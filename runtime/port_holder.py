@@ -1,4 +1,4 @@
-"""Who holds a UDP or TCP port of this machine, for the one line a person reads when a bind fails.
+"""Who holds a port of this machine, for the one line a person reads when a bind fails.
 
 Reads /proc only, and only when something has already failed. Knows nothing where /proc is not
 Linux's, or belongs to another user.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 _PROC: Final = Path("/proc")
 _COMMAND_MAX_CHARS: Final = 80
@@ -16,22 +16,37 @@ _COMMAND_MAX_CHARS: Final = 80
 _LOCAL_ADDRESS: Final = 1
 _STATE: Final = 3
 _INODE: Final = 9
-# A TCP socket of the port that does not listen is a connection; TCP_LISTEN of linux/tcp_states.h.
-_TCP_LISTEN: Final = "0A"
+# States that mean "bound and waiting": TCP_LISTEN, and what an unconnected UDP socket shows.
+_BOUND: Final = {"udp": "07", "tcp": "0A"}
+
+Transport = Literal["udp", "tcp"]
 
 
-def describe(port: int, proc: Path = _PROC, *, transport: Literal["udp", "tcp"] = "udp") -> str:
+class Holder(NamedTuple):
+    """Who has a port: the process id, None if it belongs to another user, and how to call it."""
+
+    pid: int | None
+    text: str
+
+
+def describe(port: int, proc: Path = _PROC, *, transport: Transport = "udp") -> str:
     """As "process 123 (python -m services.ingest)"; "" if it cannot be told."""
-    inodes = set(_inodes(port, proc, transport))
+    holder = find(port, transport, proc)
+    return "" if holder is None else holder.text
+
+
+def find(port: int, transport: Transport, proc: Path = _PROC) -> Holder | None:
+    """Who waits on `port`; None if nobody does, or it cannot be told."""
+    inodes = set(_inodes(port, transport, proc))
     if not inodes:
-        return ""
+        return None
     for process in _processes(proc):
         if inodes & set(_sockets(process)):
-            return f"process {process.name} ({_command(process)})"
-    return "a process of another user"
+            return Holder(int(process.name), f"process {process.name} ({_command(process)})")
+    return Holder(None, "a process of another user")
 
 
-def _inodes(port: int, proc: Path, transport: str) -> Iterator[str]:
+def _inodes(port: int, transport: Transport, proc: Path) -> Iterator[str]:
     for table in (transport, f"{transport}6"):
         try:
             lines = (proc / "net" / table).read_text().splitlines()[1:]
@@ -39,18 +54,14 @@ def _inodes(port: int, proc: Path, transport: str) -> Iterator[str]:
             continue
         for line in lines:
             columns = line.split()
-            if len(columns) <= _INODE or not columns[_LOCAL_ADDRESS].endswith(f":{port:04X}"):
+            if len(columns) <= _INODE or columns[_STATE] != _BOUND[transport]:
                 continue
-            if transport == "udp" or columns[_STATE] == _TCP_LISTEN:
+            if columns[_LOCAL_ADDRESS].endswith(f":{port:04X}"):
                 yield columns[_INODE]
 
 
 def _processes(proc: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(proc.iterdir())
-    except OSError:
-        return
-    yield from (entry for entry in entries if entry.name.isdigit())
+    yield from (entry for entry in proc.iterdir() if entry.name.isdigit())
 
 
 def _sockets(process: Path) -> Iterator[str]:

@@ -22,9 +22,9 @@ import zmq
 
 from proto.messages import ServiceHealth
 from proto.registry import Service, service
-from proto.topics import health_topic
+from proto.topics import Topic, health_topic
 from runtime import config, lockfile
-from runtime.bus import Identity, Publisher, Subscriber, ipc_endpoint
+from runtime.bus import Identity, LatestReader, Publisher, Subscriber, ipc_endpoint
 from runtime.clock import NS_PER_S, Clock, MonotonicClock, boot_id
 from runtime.errors import EXIT_OK, ConfigError, FarhandError
 from runtime.heartbeat import Heartbeat, StartStamp
@@ -67,7 +67,10 @@ class Health:
 
 @dataclass(slots=True)
 class Context:
-    """What a service is given. `on_stop` may replace the immediate end by a controlled one."""
+    """What a service is given.
+
+    `on_stop` may replace the immediate end by a controlled one; `at_end` is called after the loop.
+    """
 
     declared: Service
     args: tuple[str, ...]
@@ -81,12 +84,16 @@ class Context:
     publisher: Publisher
     health: Health = field(default_factory=Health)
     on_stop: Callable[[], None] | None = None
+    at_end: Callable[[], object] | None = None
 
-    def subscriber(self, *, max_age_ms: float | None = 100.0) -> Subscriber:
-        """A SUB socket for the topics that the process table says this service reads."""
-        return Subscriber(
-            self.zmq, self.run_dir, self.declared.subscribes, self.who, self.clock, max_age_ms
-        )
+    def subscriber(self, *topics: Topic) -> Subscriber:
+        """A SUB socket for `topics`; by default all that the process table gives this service."""
+        wanted = topics or self.declared.subscribes
+        return Subscriber(self.zmq, self.run_dir, wanted, self.who, self.clock)
+
+    def latest(self, *topics: Topic) -> LatestReader:
+        """The newest of each of `topics`, when asked."""
+        return LatestReader(self.zmq, self.run_dir, topics, self.who, self.clock)
 
 
 Body = Callable[[Context], None]
@@ -149,6 +156,8 @@ def _run(declared: Service, body: Body, args: tuple[str, ...], log: Logger) -> i
         body(context)
         log.info("service_started", pid=os.getpid(), robot=settings.robot)
         context.loop.run()
+        if context.at_end is not None:
+            context.at_end()
     finally:
         heart.close()
         zmq_context.destroy(linger=0)
@@ -241,6 +250,7 @@ def flag_value(args: tuple[str, ...], name: str) -> str | None:
     return args[at]
 
 
-def run_as_main(program: str, body: Body) -> None:
-    """The last line of a service's __main__."""
-    sys.exit(main(program, body, tuple(sys.argv[1:])))
+def run_as_main(program: str | Callable[[tuple[str, ...]], str], body: Body) -> None:
+    """The last line of a service's __main__; `program` may depend on the arguments."""
+    args = tuple(sys.argv[1:])
+    sys.exit(main(program if isinstance(program, str) else program(args), body, args))

@@ -140,6 +140,7 @@ class ArmSettings:
     sim_servo_lag_ms: float = _key(float, "plain simulator: servo lag", 0.0, 500.0)
     sim_feedback_period_ms: float = _key(float, "plain simulator: feedback period", 1.0, 500.0)
     sim_tcp_max_mps: float = _key(float, "plain simulator: fastest tool", 0.01, 10.0)
+    sim_rotation_max_radps: float = _key(float, "plain simulator: fastest turn", 0.1, 50.0)
     sim_faults_file: str = _key(str, "plain simulator: JSON of faults; empty: none")
 
 

@@ -66,12 +66,15 @@ class Follower:
         self.let_go = False
         self.braking = False
         self.slip: Slip = IDENTITY_SLIP
+        self.predicting = False
+        self.playout_delay_ms = 0.0
+        self._stand: tuple[Vec3, Quat] | None = None
         self.good = _good(target, now_ns)
         pacer.reset()
         if rules.mode == "relative":
             # Rounding on the way (≤ 1 mm, ≤ 0.2°) goes into slip: the first command is the held
             # pose to the last bit.
-            self.slip = reseat_slip((self.good.p_m, self.good.q_xyzw), held)
+            self._seat(self.good, held)
         pacer.reseat(_sample(self.good))
 
     def on_target(self, target: ArmTarget, now_ns: int, command: tuple[Vec3, Quat]) -> None:
@@ -124,8 +127,13 @@ class Follower:
         """After braking the stream starts again from the command: no sample counts as motion."""
         self.braking = False
         if self._rules.mode == "relative":
-            self.slip = reseat_slip((new.p_m, new.q_xyzw), command)
+            self._seat(new, command)
         self._pacer.reseat(_sample(new))
+
+    def _seat(self, sample: Good, command: tuple[Vec3, Quat]) -> None:
+        """Shifts the stream so that `sample` means `command`, which stands for one exact tick."""
+        self.slip = reseat_slip((sample.p_m, sample.q_xyzw), command)
+        self._stand = command
 
     def tick(self, now_ns: int) -> tuple[Vec3, Quat] | None:
         """The wish for this tick in the base frame, slip applied; None: brake."""
@@ -137,8 +145,13 @@ class Follower:
             self._end(self._lost_reason(now_ns))
         if self.braking:
             return None
+        stand, self._stand = self._stand, None
         out = self._pacer.tick(now_ns)
-        return None if out is None else self._shifted(out)
+        if stand is not None or out is None:
+            return stand
+        self.predicting = out.predicting
+        self.playout_delay_ms = out.playout_delay_ms
+        return self._shifted(out)
 
     def _shifted(self, out: PacerOutput) -> tuple[Vec3, Quat]:
         pose = (out.p_m, out.q_xyzw)
@@ -178,8 +191,9 @@ def _good(target: ArmTarget, now_ns: int) -> Good:
 
 
 def _sample(good: Good) -> PacerSample:
+    sent_s = good.target.t_send_s
     return PacerSample(
-        t_send_s=good.target.t_send_s,
+        t_send_s=good.t_recv_ns * 1e-9 if sent_s is None else sent_s,
         t_recv_ns=good.t_recv_ns,
         p_m=good.p_m,
         q_xyzw=good.q_xyzw,

@@ -42,14 +42,14 @@ class Offer:
         """Hold-to-run: ENGAGED lasts no longer than this; None without a pedal."""
         return self._hold_until_ns
 
-    def on_engage_command(self, now_ns: int, hold_ms: float | None) -> None:
-        """An accepted `engage`, repeated every 50 ms by a pedal with its `hold_ms`."""
-        self._window_until_ns = now_ns + WINDOW_NS
-        self._hold_until_ns = None if hold_ms is None else now_ns + int(hold_ms * 1e6)
+    def on_engage_command(self, now_ns: int, hold_ms: float | None, engaged: bool) -> None:
+        """An accepted `engage`; a pedal repeats it every 50 ms with its `hold_ms`.
 
-    def extend_pedal(self, now_ns: int, hold_ms: float | None) -> None:
-        """A repeated `engage` while ENGAGED; a plain one turns hold-to-run off."""
+        While engaged it only extends hold-to-run, and a plain one turns hold-to-run off.
+        """
         self._hold_until_ns = None if hold_ms is None else now_ns + int(hold_ms * 1e6)
+        if not engaged:
+            self._window_until_ns = now_ns + WINDOW_NS
 
     def on_enable(self, enable: bool | None, now_ns: int) -> None:
         """The enable bit of a fresh sample; None: the sender has none, which is never low."""

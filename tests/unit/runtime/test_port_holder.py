@@ -74,10 +74,11 @@ def test_odd_lines_are_passed_over(proc: Path) -> None:
     assert port_holder.describe(8888, proc) == ""
 
 
-def test_a_listening_tcp_socket_has_a_holder_and_a_connection_has_not(proc: Path) -> None:
-    listening = line("0100007F", 9872, 5005).replace(" 07 ", " 0A ")
-    connected = line("0100007F", 9873, 5005).replace(" 07 ", " 01 ")
-    (proc / "net" / "tcp").write_text(HEADER + connected + listening)
-    assert port_holder.describe(9872, proc, transport="tcp").startswith("process 77 ")
-    assert port_holder.describe(9873, proc, transport="tcp") == ""
-    assert port_holder.describe(9872, proc) == ""
+def test_a_tcp_port_has_a_holder_only_while_someone_listens(proc: Path) -> None:
+    listening = line("0100007F", 8010, 5005).replace(" 07 ", " 0A ")
+    connected = line("0100007F", 8011, 5005).replace(" 07 ", " 01 ")
+    (proc / "net" / "tcp").write_text(HEADER + listening + connected)
+    assert port_holder.find(8010, "tcp", proc) == (77, "process 77 (python -m services.ingest)")
+    assert port_holder.find(8011, "tcp", proc) is None
+    assert port_holder.find(8010, "udp", proc) is None
+    assert port_holder.find(8889, "udp", proc) == (None, "a process of another user")

@@ -1,0 +1,107 @@
+"""The one slot between the arm loop and the driver thread, and who may displace whom in it.
+
+A pose gives way to a newer pose and to a stop; a stop gives way only to a harder stop; a verb waits
+for an empty slot and gives way only to a stop. Nothing here ever waits for the driver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import Literal
+
+from services.arm.driver import StopKind, Target
+
+DriverVerb = Literal["enable", "disable", "clear"]
+
+
+@dataclass(frozen=True, slots=True)
+class PoseJob:
+    """A target; `tag` comes back with it, t_submit_ns bounds its life."""
+
+    target: Target
+    tag: int
+    t_submit_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopJob:
+    """A stop of the robot's own."""
+
+    kind: StopKind
+
+
+@dataclass(frozen=True, slots=True)
+class VerbJob:
+    """A verb of an operator."""
+
+    verb: DriverVerb
+    confirm_drop: bool
+
+
+Job = PoseJob | StopJob | VerbJob
+
+
+class Mailbox:
+    """Any thread puts, one thread takes. Puts hold a lock for a few assignments only."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._slot: Job | None = None
+        # One token for each time the slot fills; SimpleQueue waits in C without polling.
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        self.overruns = 0
+
+    @property
+    def waiting(self) -> Job | None:
+        """What lies in the slot."""
+        return self._slot
+
+    def put_pose(self, job: PoseJob) -> bool:
+        """False if something graver waits; a waiting pose is replaced and counted."""
+        with self._lock:
+            if self._slot is None:
+                self._fill(job)
+                return True
+            if not isinstance(self._slot, PoseJob):
+                return False
+            self._slot = job
+            self.overruns += 1
+            return True
+
+    def put_stop(self, job: StopJob) -> VerbJob | None:
+        """Always waits next; returns the verb it displaced, which will never be done."""
+        with self._lock:
+            before = self._slot
+            if before is None:
+                self._fill(job)
+            elif not (isinstance(before, StopJob) and before.kind == "ESTOP"):
+                self._slot = job
+            return before if isinstance(before, VerbJob) else None
+
+    def put_verb(self, job: VerbJob) -> bool:
+        """False if anything waits."""
+        with self._lock:
+            if self._slot is not None:
+                return False
+            self._fill(job)
+            return True
+
+    def take(self, timeout_s: float) -> Job | None:
+        """Empties the slot, waiting up to timeout_s for something to be in it."""
+        try:
+            self._wake.get(timeout=max(0.0, timeout_s))
+        except Empty:
+            return None
+        with self._lock:
+            job, self._slot = self._slot, None
+        return job
+
+    def wake(self) -> None:
+        """Ends a take() that waits; it returns None."""
+        self._wake.put(None)
+
+    def _fill(self, job: Job) -> None:
+        self._slot = job
+        self._wake.put(None)
