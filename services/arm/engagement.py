@@ -13,6 +13,7 @@ from runtime.se3 import vnorm, vsub
 from runtime.settings import ArmSettings, MapperSettings
 from services.arm.approach import FAR_REST_M, Approach
 from services.arm.follow import Follower, Rules
+from services.arm.options import pacer_options
 from services.arm.pacers import make as make_pacer
 from services.arm.slip import IDENTITY_SLIP, Slip
 
@@ -25,7 +26,7 @@ class Engagement:
     def __init__(self, arm: ArmSettings, mapper: MapperSettings) -> None:
         resume_ms = arm.resume_relative_ms if mapper.mode == "relative" else arm.resume_absolute_ms
         self._rules = Rules(mapper.mode, int(resume_ms * 1e6), mapper.scale)
-        self._pacer = make_pacer(arm)
+        self._pacer = make_pacer(arm.response, pacer_options(arm))
         self._follower: Follower | None = None
         self._approach: Approach | None = None
         self._aborted = False
@@ -127,6 +128,11 @@ class Engagement:
     def playout_delay_ms(self) -> float:
         """How far the pacer plays behind the newest sample on purpose."""
         return self._follower.playout_delay_ms if self._follower is not None else 0.0
+
+    @property
+    def glitches_rejected(self) -> int:
+        """Samples that the pacer's gate kept out, of all clutches."""
+        return self._pacer.glitches_rejected
 
     @property
     def slip(self) -> Slip:

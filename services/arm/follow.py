@@ -191,8 +191,9 @@ def _good(target: ArmTarget, now_ns: int) -> Good:
 
 
 def _sample(good: Good) -> PacerSample:
+    sent_s = good.target.t_send_s
     return PacerSample(
-        t_send_s=good.target.t_send_s,
+        t_send_s=good.t_recv_ns * 1e-9 if sent_s is None else sent_s,
         t_recv_ns=good.t_recv_ns,
         p_m=good.p_m,
         q_xyzw=good.q_xyzw,

@@ -141,7 +141,7 @@ class Motion:
         """What may be sent now: this step's pose, or the last that passed; None before any."""
         if self.limited is None:
             return None
-        wanted = Target(*self.limited, self._gripper.ratio)
+        wanted = self._target(self.limited)
         verdict = self._gate.check(now_ns, wanted, state, self._measured, braking=self._braking)
         self.not_following = verdict.not_following
         self.cut_reason, self.cut_by = verdict.reason, verdict.which
@@ -157,7 +157,10 @@ class Motion:
             return None
         self._limiter.reset(*self.command)
         self.limited = self.command
-        return Target(*self.command, self._gripper.ratio)
+        return self._target(self.command)
+
+    def _target(self, pose: Pose) -> Target:
+        return Target(*pose, self._gripper.ratio or 0.0)
 
     # --- home, gripper -------------------------------------------------------------------------
 

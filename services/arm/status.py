@@ -59,6 +59,7 @@ def arm_state(core: ArmCore, now_ns: int) -> ArmState:
         playout_delay_ms=engagement.playout_delay_ms,
         missed_ticks=core.missed_ticks,
         starvations=engagement.losses,
+        glitches_rejected=engagement.glitches_rejected,
         gate_blocks=motion.gate_blocks,
         driver_overruns=report.overruns,
         feedback_age_ms=core.conditions.feedback_age_ms,

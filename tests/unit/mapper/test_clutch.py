@@ -65,6 +65,10 @@ class Rig:
         return self
 
 
+def test_the_figures_of_the_rule() -> None:
+    assert (PENDING_NS, ARM_SILENT_NS) == (200 * MS, 300 * MS)
+
+
 # --- when to engage -------------------------------------------------------------------------------
 
 
@@ -207,6 +211,13 @@ def test_then_it_may_anchor_anew_on_the_pose_held_at_that_moment() -> None:
     anchors = [output.anchor.p_base_tool_m if output.anchor else None for output in outputs]
     assert anchors[released - 1] == OFFERING.cmd_p_base_tool_m
     assert anchors[released + 1] == moved.cmd_p_base_tool_m
+
+
+def test_hold_is_pending_whatever_clutch_id_it_still_shows() -> None:
+    rig = Rig().settle()
+    first = rig.step()
+    rig.arm = replace(OFFERING, clutch_id=OFFER)
+    assert rig.step(3) == first
 
 
 def test_an_answer_within_the_200_ms_ends_the_pending_time() -> None:

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from runtime.se3 import Vec3
-from services.mapper.steady import MAX_SPEED_MPS, STEADY_S, Steadiness, Verdict
+from services.mapper.steady import (
+    CLOCK_SLACK_S,
+    MAX_GAP_NS,
+    MAX_SPEED_MPS,
+    SPEED_SPAN_S,
+    STEADY_S,
+    Steadiness,
+    Verdict,
+)
 from tests.unit.mapper.views import MS, Hand
 
 STEP_MS = 20
@@ -40,6 +48,11 @@ def verdicts(samples: list[Hand]) -> list[Verdict]:
 
 def walk(speed_mps: float) -> Callable[[float], Vec3]:
     return lambda t_s: (0.0, speed_mps * t_s, 0.0)
+
+
+def test_the_figures_of_the_rule() -> None:
+    assert (STEADY_S, MAX_SPEED_MPS, MAX_GAP_NS) == (0.5, 0.3, 100 * MS)
+    assert (SPEED_SPAN_S, CLOCK_SLACK_S) == (0.04, 0.05)
 
 
 @pytest.mark.parametrize("step_ms", [1.0, 11.1, 13.9, 20.0, 50.0, 100.0])
@@ -158,9 +171,17 @@ def jitter(samples: list[Hand], jitter_ms: float) -> Iterator[Hand]:
 
 
 def test_jitter_of_the_link_is_no_motion() -> None:
-    """Two samples that arrive together are still 20 ms apart by the sender's clock."""
-    slow = stream(60, at=walk(0.2))
-    assert verdicts(list(jitter(slow, 45.0)))[-1] == "steady"
+    """Samples that arrive together are still 20 ms apart by the sender's clock."""
+    slow = list(jitter(stream(200, at=walk(0.29)), 70.0))
+    assert "moving" not in verdicts(slow)
+    assert verdicts(slow)[-1] == "steady"
+    assert "moving" in verdicts([replace(sample, t_send_s=None) for sample in slow])
+
+
+def test_a_stamp_missing_now_and_then_is_no_harm() -> None:
+    samples = stream(40, at=walk(0.2))
+    samples[7] = replace(samples[7], t_send_s=None)
+    assert verdicts(samples).index("steady") == 25
 
 
 def test_without_a_send_stamp_our_own_clock_counts() -> None:
@@ -185,9 +206,17 @@ def test_a_standing_sender_clock_opens_no_gate(rate: float) -> None:
     assert "steady" not in verdicts(samples)
 
 
-def test_a_sender_clock_that_runs_fast_does_not_shorten_the_time() -> None:
-    samples = [replace(s, t_send_s=100.0 + 0.06 * i) for i, s in enumerate(stream(40))]
-    assert verdicts(samples).index("steady") == 25
+@pytest.mark.parametrize(
+    ("sender_step_s", "samples_needed"),
+    [(0.06, 25), (0.02, 25), (0.01, 50), (0.005, 100)],
+)
+def test_half_a_second_must_pass_on_both_clocks(sender_step_s: float, samples_needed: int) -> None:
+    samples = [
+        replace(s, t_send_s=100.0 + sender_step_s * i)
+        for i, s in enumerate(stream(200, start_ms=900.0))
+    ]
+    samples[30] = replace(samples[30], jump=True)
+    assert verdicts(samples).index("steady", 30) == 30 + samples_needed
 
 
 def test_a_clock_that_leaps_once_while_at_rest_changes_nothing() -> None:

@@ -105,6 +105,7 @@ def test_a_glitch_beyond_a_wall_leaves_the_anchor_alone() -> None:
 
 @pytest.mark.parametrize(("after_ns", "slips_along"), [(JUMP_NS - 1, False), (JUMP_NS, True)])
 def test_the_anchor_is_fixed_for_as_long_as_the_arm_waits(after_ns: int, slips_along: bool) -> None:
+    assert JUMP_NS == 100_000_000
     rig = Rig()
     rig.move(forward(0.0), Hand(t_recv_ns=1_000, jump=True))
     rig.move(forward(0.3), Hand(t_recv_ns=1_000 + after_ns))
