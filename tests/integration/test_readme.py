@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,15 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
+@pytest.fixture
+def running(stack: Path) -> Path:
+    """The stack with both arms following the simulated operator (again)."""
+    wait_for_health(stack / "make-run.log")
+    return stack
+
+
 @pytest.fixture(scope="module")
-def running(checkout: Path) -> Iterator[Path]:
+def stack(checkout: Path) -> Iterator[Path]:
     """`make run` in the foreground of its own process group, until Ctrl-C."""
     log = checkout / "make-run.log"
     with (
@@ -91,8 +99,10 @@ def running(checkout: Path) -> Iterator[Path]:
     assert health()[0] == 0, "something of the stack outlived Ctrl-C"
 
 
-def run_for(checkout: Path, command: str, seconds: float) -> str:
-    """Output of a command that goes on until Ctrl-C."""
+@contextmanager
+def until_interrupted(checkout: Path, command: str) -> Iterator[list[str]]:
+    """Runs a command that goes on until Ctrl-C; the list holds its whole output afterwards."""
+    output: list[str] = []
     with subprocess.Popen(
         command.split(),
         cwd=checkout,
@@ -100,10 +110,11 @@ def run_for(checkout: Path, command: str, seconds: float) -> str:
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
-        time.sleep(seconds)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=PATIENCE_S)
-    return out
+        try:
+            yield output
+        finally:
+            process.send_signal(signal.SIGINT)
+            output.append(process.communicate(timeout=PATIENCE_S)[0])
 
 
 def sessions(checkout: Path) -> dict[str, str]:
@@ -134,9 +145,10 @@ def test_every_command_of_the_readme_is_run_here() -> None:
 
 
 def test_the_tap_shows_the_arms(running: Path) -> None:
-    out = run_for(running, shell_lines()[1], 4.0)
-    assert "arm_state/right" in out
-    assert "ENGAGED" in out
+    with until_interrupted(running, shell_lines()[1]) as output:
+        time.sleep(4.0)
+    assert "arm_state/right" in output[0]
+    assert "ENGAGED" in output[0]
 
 
 def test_arm_status_says_it_in_words(running: Path) -> None:
@@ -148,12 +160,18 @@ def test_arm_status_says_it_in_words(running: Path) -> None:
 
 
 def test_the_replay_takes_over_and_gives_back(running: Path) -> None:
-    before = sessions(running)["right"]
-    out = run_for(running, shell_lines()[3], 12.0)
-    assert "ENGAGED" in out
-    during = sessions(running)["right"]
-    assert during != before
-    wait_for_health(running / "make-run.log")
+    before = sessions(running)
+    give_up_s = time.monotonic() + PATIENCE_S
+    with until_interrupted(running, shell_lines()[3]) as output:
+        while (during := sessions(running)).get("right") in (None, before["right"]):
+            assert time.monotonic() < give_up_s, "the replay never got the hand"
+        assert during["left"] == before["left"], "it took a hand that it does not send for"
+        wait_for_health(running / "make-run.log")
+        time.sleep(3.0)
+    assert "ENGAGED" in output[0]
+    give_up_s = time.monotonic() + PATIENCE_S
+    while sessions(running).get("right") in (None, during["right"]):
+        assert time.monotonic() < give_up_s, "the simulated operator never came back"
 
 
 def test_the_six_line_tap(running: Path) -> None:
@@ -165,7 +183,7 @@ def test_the_six_line_tap(running: Path) -> None:
         position = json.loads(tap.stdout.readline())
         tap.terminate()
     assert len(position) == 3
-    assert len(code.strip().splitlines()) == 6
+    assert len(list(filter(None, code.splitlines()))) == 6
 
 
 @pytest.mark.parametrize(
