@@ -1,1 +1,1 @@
-"""Mobile base, WiFi samples and map. Not built yet: no process of this package is in the registry."""
+"""Mobile base, WiFi samples and map. Not built yet: nothing of it is in the registry."""

@@ -1,1 +1,1 @@
-"""Cameras out. Not built yet: no process of this package is in the registry."""
+"""Cameras out. Not built yet: nothing of it is in the registry."""

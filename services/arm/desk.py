@@ -1,0 +1,78 @@
+"""The command desk: which operator commands are acted on, and what is answered. Pure.
+
+A command is for one process (its boot) and for now (its age limit): what waited while the arm was
+down must not act when it comes back. An e-stop is the exception: always accepted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, cast, get_args
+
+from proto.messages import OperatorCommand
+from services.arm.machine import Verb
+
+VERBS: Final[tuple[Verb, ...]] = get_args(Verb)
+MAX_AGE_MS: Final = 2000.0  # whatever the sender grants
+QUEUE: Final = 16
+
+
+class Desk:
+    """Takes commands in, hands out one a step, remembers the last answer."""
+
+    def __init__(self, boot: int) -> None:
+        self._boot = boot
+        self._waiting: deque[OperatorCommand] = deque()
+        self.last_id: int | None = None
+        self.last_result = ""
+        self.refused = 0
+
+    def take_in(self, command: OperatorCommand, now_ns: int) -> bool:
+        """Queues `command` or answers its refusal; True if it is an e-stop, to be served now."""
+        if command.verb == "estop":
+            self._waiting.appendleft(command)
+            return True
+        refusal = self._refusal(command, now_ns)
+        if refusal:
+            self.answer(command.id, f"refused: {refusal}")
+            self.refused += 1
+        else:
+            self._waiting.append(command)
+        return False
+
+    def _refusal(self, command: OperatorCommand, now_ns: int) -> str:
+        if command.verb not in VERBS:
+            return f"unknown command {command.verb[:20]!r}"
+        if command.to_boot != self._boot:
+            return "meant for another run of this arm; try again"
+        age_ms = (now_ns - command.t_mono_ns) * 1e-6
+        if command.max_age_ms is None or not 0 <= age_ms <= min(command.max_age_ms, MAX_AGE_MS):
+            return "too old; try again"
+        return "" if len(self._waiting) < QUEUE else "too many commands"
+
+    def next(self) -> OperatorCommand | None:
+        """The command to serve in this step."""
+        return self._waiting.popleft() if self._waiting else None
+
+    def answer(self, command_id: int, result: str) -> None:
+        """Makes `result` the last answer."""
+        self.last_id = command_id
+        self.last_result = result
+
+    def settle(self, result: str) -> None:
+        """Turns a pending answer into `result`; any other stands."""
+        if self.last_result == "pending":
+            self.last_result = result
+
+
+def verb_of(command: OperatorCommand) -> Verb:
+    """The checked verb of a command that `take_in` queued."""
+    return cast(Verb, command.verb)
+
+
+def hold_ms_of(command: OperatorCommand) -> float | None:
+    """`hold_ms` of a pedal's engage, bounded; None for a plain one."""
+    value = command.args.get("hold_ms")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return max(50.0, min(float(value), 1000.0))

@@ -1,0 +1,1 @@
+"""The golden packets that tools.gen_vectors writes."""
