@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 10.0  # far above what any step takes; only bounds a failing test
+PATIENCE_S = 30.0  # far above what any step takes, a cold start on a busy disk included
 
 
 class Python(subprocess.Popen[str]):

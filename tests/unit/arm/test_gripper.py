@@ -79,7 +79,7 @@ def test_letting_go_freezes_it_where_it_is() -> None:
     assert gripper.step(1.0, 0.1) == moved
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     held=ratios,
     hands=st.lists(st.one_of(st.none(), st.floats(-0.5, 1.5)), max_size=20),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from proto.registry import HEALTH_FAMILIES
@@ -23,7 +26,11 @@ from services.telemetry.app import configured_services
         ({"ROBOT": "piper"}, ("telemetry", "ingest", "mapper", "arm-right")),
     ],
 )
-def test_derived_from_the_settings(env: dict[str, str], expected: tuple[str, ...]) -> None:
-    found = configured_services(config.load(env))
+def test_derived_from_the_settings(
+    env: dict[str, str], expected: tuple[str, ...], tmp_path: Path
+) -> None:
+    ignored = shutil.ignore_patterns("local.toml")
+    copy = shutil.copytree(config.REPO_ROOT / "config", tmp_path / "config", ignore=ignored)
+    found = configured_services(config.load({**env, "FARHAND_CONFIG_DIR": str(copy)}))
     assert found == expected
     assert set(found) <= set(HEALTH_FAMILIES)
