@@ -90,11 +90,15 @@ class Follower:
             self.let_go = True
         elif target.target_p_base_tool_m is None or not target.tracking_valid:
             self._untracked_at_ns = now_ns
-        elif target.t_recv_ns > self.good.t_recv_ns and self._on_track(target):
+        elif self._is_news(target) and self._on_track(target):
             self._take(_good(target, now_ns), now_ns, command)
 
     def _end(self, cause: Reason) -> None:
         self.cause = self.cause or cause
+
+    def _is_news(self, target: ArmTarget) -> bool:
+        """Of two with the same stamp only a leap matters."""
+        return target.jump or target.t_recv_ns > self.good.t_recv_ns
 
     def _on_track(self, target: ArmTarget) -> bool:
         """False while the hand is somewhere that no hand can reach from where it was."""

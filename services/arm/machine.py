@@ -192,7 +192,8 @@ class Machine:
         return "pending"
 
     def _disarm(self, s: Situation) -> str:
-        del s
+        if not s.at_rest:
+            return "refused: still braking"  # silence would end the motion, but not softly
         self._enter("DISARMED")
         self._stays_disarmed = True
         return "ok"

@@ -371,6 +371,14 @@ class TestJump:
         assert clutch.causes == ("jump", False)
         assert clutch.command == HELD
 
+    def test_a_leap_received_at_the_same_instant_is_heard(self) -> None:
+        clutch = Clutch()
+        clutch.stream(100)
+        leap(clutch, (0.5, 0.0, 0.0), t_recv_ns=clutch.follower.good.t_recv_ns)
+        clutch.stream(120)
+        assert clutch.command == HELD
+        assert clutch.causes == ("jump", False)
+
     def test_a_turn_is_a_jump_too(self) -> None:
         clutch = Clutch()
         clutch.stream(100)

@@ -228,6 +228,12 @@ class TestArming:
             m.step(situation)
             assert not m.arming
 
+    @pytest.mark.parametrize("state", ["HOLD", "HOMING"])
+    def test_a_disarm_waits_for_rest(self, state: State) -> None:
+        m = machine(state)
+        assert m.step(Situation(verb="disarm", at_rest=False)) == "refused: still braking"
+        assert now(m) == "HOLD"
+
     def test_after_a_disarm_auto_arm_keeps_off_until_an_arm(self) -> None:
         m = machine("HOLD", auto=True)
         assert m.step(Situation(verb="disarm")) == "ok"
