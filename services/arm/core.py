@@ -128,7 +128,7 @@ class ArmCore:
         dt_s = self._dt_s(now_ns)
         self.missed_ticks += missed
         self.report = self.driver.report()
-        self.conditions = self.judge.judge(self.report, now_ns)
+        self.conditions = self.judge.judge(self.report, now_ns, late_ns)
         self.motion.learn(self.report.state)
         self._note_latency()
         wish = self.engagement.wish(now_ns, self.motion.command)
@@ -217,7 +217,7 @@ class ArmCore:
             self.motion.end()
 
     def _engaged(self, held: Pose, now_ns: int) -> None:
-        self.offer.taken()
+        self.offer.engaged()
         self.desk.settle("engage", "ok")
         self.engagement.begin(self.taken[0], now_ns, held)
         for target in self.taken[1:]:

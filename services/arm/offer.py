@@ -54,10 +54,6 @@ class Offer:
         else:
             self._enable_low_since_ns = None
 
-    def taken(self) -> None:
-        """An engage command is good for one clutch; its two seconds are used up with it."""
-        self._window_until_ns = 0
-
     def withdraw(self) -> None:
         """It was said that nothing will come of it: what is on its way must not engage."""
         self._window_until_ns = 0
@@ -69,6 +65,10 @@ class Offer:
         self._published = False
         self._rest_ticks = 0
         self._enable_was_low = False
+
+    def engaged(self) -> None:
+        """The offer was taken, and with it the engage command: it counts once."""
+        self._window_until_ns = 0
 
     def leave(self) -> None:
         """The arm left HOLD for anything but ENGAGED, or left ENGAGED: the number is dead.

@@ -65,7 +65,7 @@ def test_an_offer_that_stood_dies_with_the_need_of_an_engage(engage_on: EngageOn
 def test_one_engage_command_is_good_for_one_clutch() -> None:
     """Let go within the two seconds, the arm must not be taken again without a new command."""
     offer = published("command")
-    offer.taken()
+    offer.engaged()
     offer.enter_hold()
     for _ in range(3):
         assert offer.in_hold(S + 500 * MS, at_rest=True, needs_engage=False) is None
@@ -166,7 +166,7 @@ class TestPedal:
     def test_a_stop_does_not_turn_hold_to_run_into_free_run(self) -> None:
         offer = held("tracking")
         offer.on_engage_command(S, 200.0, engaged=False)
-        offer.taken()
+        offer.engaged()
         offer.leave()
         offer.enter_hold()
         for _ in range(3):
