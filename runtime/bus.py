@@ -7,10 +7,10 @@ process that was stopped for seconds must not act on what it missed. A stop is n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import zmq
 
@@ -28,6 +28,9 @@ DRAIN_LIMIT: Final = 4096
 COMMAND_DRAIN_LIMIT: Final = 64
 # A larger step of `seq` is no loss but garbage; sums of it would not fit a message any more.
 MAX_GAP: Final = 1_000_000
+
+
+Views = Mapping[type[Message], type[Message]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +68,15 @@ class Publisher:
         """Sends `message`; header fields of the given one are overwritten. Never blocks."""
         self._seq[topic.name] += 1
         header = _header(self._seq[topic.name], self._who, self._clock)
-        self.socket.send_multipart((topic.name.encode(), encode_stamped(message, header)))
+        self.socket.send(topic.name.encode(), zmq.SNDMORE)
+        self.socket.send(encode_stamped(message, header))
 
     def close(self) -> None:
         """Closes the socket at once."""
         self.socket.close(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(NamedTuple):
     """One message and its topic."""
 
     topic: Topic
@@ -86,6 +89,7 @@ class Subscriber:
     `counters` has: received, gaps (messages missed), stale, and one per EnvelopeError reason,
     bad_frames and unknown_topic. `foreign_host_ns` is when a message of another machine was seen
     last: its stamps cannot be compared with ours, so it is dropped unless it is a stop.
+    `views` names the part of a message type that is to be decoded instead of all of it.
     """
 
     def __init__(
@@ -96,8 +100,10 @@ class Subscriber:
         who: Identity,
         clock: Clock,
         max_age_ms: float | None = MAX_AGE_MS,
+        views: Views | None = None,
     ) -> None:
-        self._topics = {topic.name: topic for topic in topics}
+        self._topics = {topic.name.encode(): topic for topic in topics}
+        self._views = views or {}
         self._who = who
         self._clock = clock
         self._max_age_ns = None if max_age_ms is None else int(max_age_ms * 1e6)
@@ -111,8 +117,8 @@ class Subscriber:
         # A restarted publisher must be heard at once; the default wait is 100 ms and grows.
         self.socket.setsockopt(zmq.RECONNECT_IVL, 10)
         self.socket.setsockopt(zmq.RECONNECT_IVL_MAX, 50)
-        for topic in self._topics.values():
-            self.socket.subscribe(topic.name.encode())
+        for name in self._topics:
+            self.socket.subscribe(name)
         for endpoint in sorted({topic.endpoint for topic in self._topics.values()}):
             self.socket.connect(ipc_endpoint(run_dir, endpoint))
 
@@ -146,12 +152,12 @@ class Subscriber:
         if len(frames) != 2:
             self.counters["bad_frames"] += 1
             return None
-        topic = self._topics.get(frames[0].decode(errors="replace"))
+        topic = self._topics.get(frames[0])
         if topic is None:  # subscriptions are prefixes
             self.counters["unknown_topic"] += 1
             return None
         try:
-            message = decode(topic.message, frames[1])
+            message = decode(self._views.get(topic.message, topic.message), frames[1])
         except EnvelopeError as error:
             self.counters[error.reason] += 1
             return None
@@ -188,11 +194,12 @@ class LatestReader:
         topics: Iterable[Topic],
         who: Identity,
         clock: Clock,
+        views: Views | None = None,
     ) -> None:
         wanted = tuple(topics)
-        self._wanted = frozenset(topic.name for topic in wanted)
-        self._reader = Subscriber(context, run_dir, wanted, who, clock)
-        self._newest: dict[str, list[bytes]] = {}
+        self._wanted = frozenset(topic.name.encode() for topic in wanted)
+        self._reader = Subscriber(context, run_dir, wanted, who, clock, views=views)
+        self._newest: dict[bytes, list[bytes]] = {}
 
     @property
     def counters(self) -> Counter[str]:
@@ -202,12 +209,11 @@ class LatestReader:
     def take(self, topic: Topic) -> Message | None:
         """The newest message of `topic` that was not taken yet, if it is fresh."""
         for frames in self._reader.frames():
-            name = frames[0].decode(errors="replace")
-            if name not in self._wanted:  # subscriptions are prefixes
+            if frames[0] not in self._wanted:  # subscriptions are prefixes
                 self.counters["unknown_topic"] += 1
                 continue
-            self._newest[name] = frames
-        frames = self._newest.pop(topic.name, [])
+            self._newest[frames[0]] = frames
+        frames = self._newest.pop(topic.name.encode(), [])
         return self._reader.fresh(frames) if frames else None
 
     def close(self) -> None:
