@@ -18,6 +18,7 @@ from proto.messages import Message
 # Beyond this a stamp is no age but another machine's clock or garbage.
 MAX_TRUSTED_AGE_NS: Final = 60_000_000_000
 
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _getters: dict[type[Message], tuple[tuple[str, ...], Callable[[Message], tuple[Any, ...]]]] = {}
 
 
@@ -30,7 +31,11 @@ def json_fields(message: Message) -> dict[str, Any]:
     """The fields of `message` by name, without those that are None."""
     names, getter = _getter(type(message))
     pairs = zip(names, getter(message), strict=True)
-    return {name: _shaped(value) for name, value in pairs if value is not None}
+    return {
+        name: _shaped(value) if type(value) is dict else value
+        for name, value in pairs
+        if value is not None
+    }
 
 
 def encode_json(message: Message, timestamp_s: float) -> bytes:
@@ -44,7 +49,7 @@ def encode_json(message: Message, timestamp_s: float) -> bytes:
         ValueError: a number is not finite.
     """
     shape = {"timestamp": timestamp_s, **json_fields(message)}
-    return json.dumps(shape, allow_nan=False, separators=(",", ":")).encode()
+    return _encode(shape).encode()
 
 
 def sent_at_s(t_mono_ns: int, now_ns: int, now_wall_s: float) -> float:

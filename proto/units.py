@@ -13,7 +13,8 @@ class Unit:
     symbol: str
 
 
-# A name whose last word (before a frame or `xyzw` order) is one of these must carry that unit.
+# The last word of a field's name is its unit: a field with a unit ends in that suffix, and a name
+# that ends in one of these carries that unit. Frames and provenance come before it.
 SUFFIX_OF_UNIT: Final[dict[str, str]] = {
     "m": "_m",
     "mm": "_mm",

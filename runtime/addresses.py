@@ -47,6 +47,10 @@ class Network(NamedTuple):
         """In the form `192.168.1.0/24`."""
         return f"{_to_text(self.base)}/{self.mask.bit_count()}"
 
+    def __repr__(self) -> str:
+        """The same, so that a list of them on a log line can be read."""
+        return str(self)
+
 
 Interfaces = Callable[[], Sequence[Interface]]
 RouteAddress = Callable[[], "str | None"]

@@ -6,12 +6,13 @@ impairment never shifts the draws of another.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Final
 
 _MASK: Final = 0xFFFFFFFFFFFFFFFF
 _GOLDEN: Final = 0x9E3779B97F4A7C15
+_FNV_OFFSET: Final = 0xCBF29CE484222325
+_FNV_PRIME: Final = 0x100000001B3
 
 
 class Rng:
@@ -21,8 +22,9 @@ class Rng:
 
     def __init__(self, seed: int, stream: str = "") -> None:
         """Args: seed: any integer. stream: a name; each name is an independent stream."""
-        digest = hashlib.blake2b(f"{seed}/{stream}".encode(), digest_size=8).digest()
-        self._state = int.from_bytes(digest, "little")
+        self._state = _FNV_OFFSET
+        for byte in f"{seed}/{stream}".encode():  # FNV-1a; next_u64 does the mixing
+            self._state = ((self._state ^ byte) * _FNV_PRIME) & _MASK
 
     def next_u64(self) -> int:
         """A uniform 64-bit integer."""

@@ -22,7 +22,7 @@ ALL_SIDES: Final = ("reset", "estop", "disarm")
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one verb; returns the exit code."""
-    options = _parser().parse_args(argv)
+    options = build_parser().parse_args(argv)
     try:
         return _run(options)
     except FarhandError as error:
@@ -31,7 +31,8 @@ def main(argv: list[str] | None = None) -> int:
     return 2
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.arm", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb, about in (
@@ -65,11 +66,11 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace) -> int:
     if options.verb == "status":
         return _status(options.side)
-    if options.verb == "pedal":
-        return run_pedal(options.side or "right")
-    if options.verb == "calibrate":
-        return calibrate(options.what, options.side or "right")
     sides = [options.side] if options.side else _default_sides(options.verb)
+    if options.verb == "pedal" and sides:
+        return run_pedal(sides[0])
+    if options.verb == "calibrate" and sides:
+        return calibrate(options.what, sides[0])
     results = [_order(side, options) for side in sides]
     return 0 if results and all(results) else 1
 

@@ -107,10 +107,10 @@ class _States(threading.Thread):
         self.engaged: set[str] = set()
         self.counting = threading.Event()
         self._seen: dict[str, int] = {}
-        self._stop = threading.Event()
+        self._ended = threading.Event()
 
     def run(self) -> None:
-        while not self._stop.is_set():
+        while not self._ended.is_set():
             if self._subscriber.socket.poll(100):
                 for received in self._subscriber.drain():
                     if isinstance(received.message, ArmState):
@@ -132,7 +132,7 @@ class _States(threading.Thread):
             self.samples.append(Sample(state, target_ns, send_s, recv_ns))
 
     def close(self) -> None:
-        self._stop.set()
+        self._ended.set()
         self.join()
 
 

@@ -38,10 +38,10 @@ class ArmLink:
     """One side's arm. Close it, or use it as a context manager."""
 
     def __init__(self, side: Side, directory: Path | None = None) -> None:
+        where = directory or run_dir(config.REPO_ROOT, os.environ, Path(tempfile.gettempdir()))
         self._clock = MonotonicClock()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self.side = side
-        where = directory or run_dir(config.REPO_ROOT, os.environ, Path(tempfile.gettempdir()))
         who = identity()
         self._states = Subscriber(self._context, where, [state_topic(side)], who, self._clock)
         self._commands = CommandClient(self._context, where, side, who, self._clock)
@@ -64,15 +64,34 @@ class ArmLink:
             if left_ms <= 0:
                 return None
             self._states.socket.poll(left_ms)
-            newest = [r.message for r in self._states.drain() if isinstance(r.message, ArmState)]
-            if newest:
-                return newest[-1]
+            newest = self.newest()
+            if newest is not None:
+                return newest
+
+    @property
+    def incoming(self) -> zmq.Socket[bytes]:
+        """For a poller: readable when `newest` may have something."""
+        return self._states.socket
+
+    def newest(self) -> ArmState | None:
+        """The newest state that has arrived since the last look, without waiting."""
+        states = [r.message for r in self._states.drain() if isinstance(r.message, ArmState)]
+        return states[-1] if states else None
+
+    def post(
+        self, verb: str, args: dict[str, Any], to_boot: int, max_age_ms: float = MAX_AGE_MS
+    ) -> bool:
+        """Sends one command to that run of the arm without waiting; False if nobody listens."""
+        command = OperatorCommand(
+            id=command_id(), to_boot=to_boot, verb=verb, args=args, max_age_ms=max_age_ms
+        )
+        return self._commands.send(command, timeout_ms=0)
 
     def send(self, verb: str, args: dict[str, Any] | None = None) -> str:
         """Sends one command to the arm as it runs now and returns its answer."""
         state = self.state()
         if state is None:
-            return self._nobody()
+            return self.nobody()
         command = OperatorCommand(
             id=command_id(),
             to_boot=state.boot,
@@ -81,14 +100,14 @@ class ArmLink:
             max_age_ms=MAX_AGE_MS,
         )
         if not self._commands.send(command):
-            return self._nobody()
+            return self.nobody()
         return self._answer(command.id, ENGAGE_WAIT_MS if verb == "engage" else ANSWER_WAIT_MS)
 
     def estop(self, args: dict[str, Any] | None = None) -> str:
         """Asks for an e-stop: needs no boot and no age, and is sent without waiting for a state."""
         command = OperatorCommand(id=command_id(), to_boot=None, verb="estop", args=args or {})
         sent = [self._commands.send(command) for _ in range(STOP_REPEATS)]
-        return self._answer(command.id, ANSWER_WAIT_MS) if any(sent) else self._nobody()
+        return self._answer(command.id, ANSWER_WAIT_MS) if any(sent) else self.nobody()
 
     def _answer(self, wanted: int, wait_ms: int) -> str:
         until_ns = self._clock.now_ns() + wait_ms * 1_000_000
@@ -101,7 +120,8 @@ class ArmLink:
                     return result
         return result or "no answer from the arm; try again"
 
-    def _nobody(self) -> str:
+    def nobody(self) -> str:
+        """What to say when no arm answers."""
         return (
             f"refused: arm-{self.side} is not running; see"
             " supervisorctl -c deploy/supervisord.conf status"

@@ -97,15 +97,18 @@ def _absent(settings: Settings) -> list[str]:
 
 
 def check_files(deployed: Deployment) -> None:
-    """Whether set-up has run.
+    """Whether set-up has run, and the supervisor can write its socket and logs.
 
     Raises:
-        ConfigError: it has not.
+        ConfigError: naming what is missing.
     """
     if not (deployed.root / ".venv" / "bin" / "python").exists():
         raise ConfigError("there is no .venv here: make setup")
     if not deployed.conf.exists():
         raise ConfigError(f"{deployed.conf} is missing: python -m tools.gen_supervisord")
+    logs = deployed.root / "run"
+    if not (logs.is_dir() and os.access(logs, os.W_OK | os.X_OK)):
+        raise ConfigError(f"{logs} is missing or not writable: mkdir -p run && chmod 700 run")
 
 
 def check_alone(deployed: Deployment, run: Path) -> None:
@@ -173,7 +176,7 @@ def banner(settings: Settings, listen: list[str], deployed: Deployment) -> list[
     health = f"http://{addresses.LOOPBACK}:{telemetry.http_port}"
     return [
         f"Farhand: robot {settings.robot}, arms: {sides}",
-        f"  headset   UDP {' or '.join(listen)}, port {ingest.port_right} right hand,"
+        f"  headset   UDP {_where(listen)}, port {ingest.port_right} right hand,"
         f" {ingest.port_left} left",
         "  watch     .venv/bin/python -m tools.tap",
         f"  health    {health}/health  {health}/metrics",
@@ -181,6 +184,13 @@ def banner(settings: Settings, listen: list[str], deployed: Deployment) -> list[
         f"  next      {_next(settings)}",
         "  stop      Ctrl-C",
     ]
+
+
+def _where(listen: list[str]) -> str:
+    """The addresses that a headset can reach come first."""
+    if listen == [addresses.LOOPBACK]:
+        return f"{addresses.LOOPBACK} only (LISTEN=lan make run lets a real one in)"
+    return " or ".join(sorted(listen, key=lambda address: address == addresses.LOOPBACK))
 
 
 def _next(settings: Settings) -> str:

@@ -10,8 +10,8 @@ import math
 from collections import deque
 from typing import Final, Literal
 
-from proto.messages import ArmTarget, Quat, Vec3
-from runtime.se3 import quat_angle_rad, vnorm, vsub
+from proto.messages import ArmTarget, Vec3
+from runtime.se3 import Pose, quat_angle_rad, vnorm, vsub
 
 OUTSIDE_MAX_MM: Final = 50.0
 START_MAX_M: Final = 0.300
@@ -29,7 +29,7 @@ SPEED_SPAN_NS: Final = 100_000_000
 Verdict = Literal["approach", "follow", "abort"]
 
 
-def refusal(target: ArmTarget, held: tuple[Vec3, Quat]) -> str:
+def refusal(target: ArmTarget, held: Pose) -> str:
     """Why an absolute engage on `target` is refused, "" if it is not."""
     p_m, q_xyzw = target.target_p_base_tool_m, target.target_q_base_tool_xyzw
     if p_m is None or q_xyzw is None:
@@ -66,9 +66,7 @@ class Approach:
             speed_mps = vnorm(vsub(target_p_m, first_m)) / span_s / self._scale
             self._too_fast |= speed_mps > HAND_MAX_MPS
 
-    def judge(
-        self, now_ns: int, wish: tuple[Vec3, Quat], command: tuple[Vec3, Quat]
-    ) -> tuple[Verdict, float]:
+    def judge(self, now_ns: int, wish: Pose, command: Pose) -> tuple[Verdict, float]:
         """What to do this tick, and the rest of the way in mm."""
         rest_m = vnorm(vsub(wish[0], command[0]))
         if rest_m <= NEAR_M and quat_angle_rad(wish[1], command[1]) <= NEAR_RAD:

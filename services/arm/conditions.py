@@ -5,7 +5,7 @@ Feedback age is the truth about the robot: SDK flags and send calls are not beli
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from proto.reasons import Reason
@@ -19,9 +19,12 @@ FEEDBACK_STOP_NS: Final = 100_000_000
 FEEDBACK_STOP_PERIODS: Final = 2.5
 FEEDBACK_FAULT_NS: Final = 500_000_000
 FEEDBACK_FAULT_PERIODS: Final = 5.0
-# One failed call stops the arm; so many in a second are a fault.
+# One failed or slow call stops the arm; so many in a second are a fault.
 ERRORS_FAULT: Final = 3
 ERRORS_WINDOW_NS: Final = 1_000_000_000
+# Our own process slept this long: its driver thread did too, and has this long to look again.
+ASLEEP_NS: Final = 100_000_000
+HUNG: Final = "the robot may not have received the stop"
 
 
 def feedback_stop_s(info: DriverInfo) -> float:
@@ -50,33 +53,44 @@ class Judge:
             FEEDBACK_FAULT_NS, FEEDBACK_FAULT_PERIODS * info.feedback_period_s * 1e9
         )
         self._error_times: list[int] = []
+        self._slow_times: list[int] = []
         self._errors_seen = 0
+        self._was_slow = False
+        self._woke_ns: int | None = None
 
-    def judge(self, report: DriverReport, now_ns: int) -> Conditions:
-        """The conditions that `report` makes at `now_ns`."""
-        if report.in_flight_ns > CALL_HUNG_NS:
-            return Conditions(fault="sdk_hung", detail="the robot may not have received the stop")
+    def judge(self, report: DriverReport, now_ns: int, late_ns: int = 0) -> Conditions:
+        """The conditions that `report` makes at `now_ns`, in a tick that comes `late_ns` late."""
+        if late_ns > ASLEEP_NS:
+            self._woke_ns = now_ns
+        if self._woke_ns is not None and now_ns - self._woke_ns < ASLEEP_NS:
+            report, now_ns = _as_before_the_sleep(report, now_ns)
+        errors, failures = self._recent(report, now_ns)
         if not (report.connected and report.alive):
             return Conditions(fault="driver_missing", detail=report.last_error)
-        errors = self._recent_errors(report, now_ns)
         age = self._feedback(report, now_ns)
-        slow: Reason = "sdk_hung" if report.in_flight_ns > CALL_SLOW_NS else ""
+        slow = report.in_flight_ns > CALL_SLOW_NS
+        # The thread that waits for the SDK cannot read feedback: both are one trouble.
+        if report.in_flight_ns > CALL_HUNG_NS or (slow and age.fault == "can_silent"):
+            return replace(age, fault="sdk_hung", detail=HUNG)
         failing: Reason = (report.error_reason or "fault") if errors else ""
-        return Conditions(
-            fault=age.fault or (failing if errors >= ERRORS_FAULT else ""),
-            protect=slow or age.protect or failing,
-            feedback_ok=age.feedback_ok,
-            drives_on=age.drives_on,
-            feedback_age_ms=age.feedback_age_ms,
+        often: Reason = (failing or "sdk_hung") if failures >= ERRORS_FAULT else ""
+        return replace(
+            age,
+            fault=age.fault or often,
+            protect=("sdk_hung" if slow else "") or age.protect or failing,
             detail=age.detail or (report.last_error if errors else ""),
         )
 
-    def _recent_errors(self, report: DriverReport, now_ns: int) -> int:
-        new = report.errors - self._errors_seen
+    def _recent(self, report: DriverReport, now_ns: int) -> tuple[int, int]:
+        """Failed calls of the last second; failed and slow ones."""
+        new = min(report.errors - self._errors_seen, ERRORS_FAULT)
         self._errors_seen = report.errors
-        self._error_times.extend([now_ns] * min(new, ERRORS_FAULT))
-        self._error_times = [t for t in self._error_times if now_ns - t < ERRORS_WINDOW_NS]
-        return len(self._error_times)
+        slow = report.in_flight_ns > CALL_SLOW_NS
+        self._error_times = _kept(self._error_times + [now_ns] * new, now_ns)
+        once = [now_ns] if slow and not self._was_slow else []
+        self._slow_times = _kept(self._slow_times + once, now_ns)
+        self._was_slow = slow
+        return len(self._error_times), len(self._error_times) + len(self._slow_times)
 
     def _feedback(self, report: DriverReport, now_ns: int) -> Conditions:
         if report.state is None:
@@ -94,3 +108,14 @@ class Judge:
             feedback_age_ms=age_ms,
             detail=", ".join(faults),
         )
+
+
+def _kept(times_ns: list[int], now_ns: int) -> list[int]:
+    return [t_ns for t_ns in times_ns if now_ns - t_ns < ERRORS_WINDOW_NS]
+
+
+def _as_before_the_sleep(report: DriverReport, now_ns: int) -> tuple[DriverReport, int]:
+    """Nothing grew old while nobody looked: neither the feedback nor a call in flight."""
+    if report.state is not None:
+        now_ns = min(now_ns, report.state.t_feedback_ns)
+    return report._replace(in_flight_ns=0), now_ns

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Final, cast, get_args
 
 from proto.messages import OperatorCommand
-from services.arm.machine import Verb
+from services.arm.situation import Verb
 
 VERBS: Final[tuple[Verb, ...]] = get_args(Verb)
 MAX_AGE_MS: Final = 2000.0  # whatever the sender grants
@@ -23,6 +23,7 @@ class Desk:
     def __init__(self, boot: int) -> None:
         self._boot = boot
         self._waiting: deque[OperatorCommand] = deque()
+        self._pending: str | None = None
         self.last_id: int | None = None
         self.last_result = ""
         self.refused = 0
@@ -34,7 +35,7 @@ class Desk:
             return True
         refusal = self._refusal(command, now_ns)
         if refusal:
-            self.answer(command.id, f"refused: {refusal}")
+            self.answer(command, f"refused: {refusal}")
             self.refused += 1
         else:
             self._waiting.append(command)
@@ -51,23 +52,41 @@ class Desk:
         return "" if len(self._waiting) < QUEUE else "too many commands"
 
     def next(self) -> OperatorCommand | None:
-        """The command to serve in this step."""
-        return self._waiting.popleft() if self._waiting else None
+        """The command to serve in this step; e-stops that came together are one."""
+        if not self._waiting:
+            return None
+        command = self._waiting.popleft()
+        while command.verb == "estop" and self._waiting and self._waiting[0].verb == "estop":
+            older = self._waiting.popleft()
+            command = older if is_hard(older) else command
+        return command
 
-    def answer(self, command_id: int, result: str) -> None:
+    def answer(self, command: OperatorCommand, result: str) -> None:
         """Makes `result` the last answer."""
-        self.last_id = command_id
+        self.last_id = command.id
         self.last_result = result
+        self._pending = command.verb if result == "pending" else None
 
-    def settle(self, result: str) -> None:
-        """Turns a pending answer into `result`; any other stands."""
-        if self.last_result == "pending":
+    def settle(self, verb: Verb, result: str) -> None:
+        """Turns a pending answer to `verb` into `result`; any other stands."""
+        if self._pending == verb:
+            self._pending = None
             self.last_result = result
 
 
 def verb_of(command: OperatorCommand) -> Verb:
     """The checked verb of a command that `take_in` queued."""
     return cast(Verb, command.verb)
+
+
+def is_hard(command: OperatorCommand) -> bool:
+    """Whether an e-stop asks for the vendor's own stop."""
+    return command.args.get("hard") is True
+
+
+def confirmed(command: OperatorCommand) -> bool:
+    """Whether the operator says that the arm may drop."""
+    return command.args.get("confirm_drop") is True
 
 
 def hold_ms_of(command: OperatorCommand) -> float | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from proto.reasons import Reason
 from services.arm.driver import Ack, DriverState
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """A verb or a stop that is over. verb: "stop HOLD", "stop ESTOP", "enable", …"""
 
     verb: str
@@ -17,8 +16,7 @@ class Done:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverReport:
+class DriverReport(NamedTuple):
     """What the loop may know of the driver at this moment.
 
     Attributes:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from proto.reasons import Reason
 from runtime.clock import NS_PER_S, Clock
@@ -40,8 +39,7 @@ POLL_MAX_S: Final = 0.050
 _POLL_SLACK: Final = 1.25
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
+class _Failure(NamedTuple):
     call: str = ""
     text: str = ""
     kind: str = ""

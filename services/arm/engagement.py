@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from proto.messages import ArmTarget, Quat, Vec3
+from proto.messages import ArmTarget
 from proto.reasons import Reason, first_reason
-from runtime.se3 import vnorm, vsub
+from runtime.se3 import Pose, vnorm, vsub
 from runtime.settings import ArmSettings, MapperSettings
 from services.arm.approach import FAR_REST_M, Approach
 from services.arm.follow import Follower, Rules
+from services.arm.options import pacer_options
 from services.arm.pacers import make as make_pacer
 from services.arm.slip import IDENTITY_SLIP, Slip
 
@@ -24,8 +25,10 @@ class Engagement:
 
     def __init__(self, arm: ArmSettings, mapper: MapperSettings) -> None:
         resume_ms = arm.resume_relative_ms if mapper.mode == "relative" else arm.resume_absolute_ms
-        self._rules = Rules(mapper.mode, int(resume_ms * 1e6), mapper.scale)
-        self._pacer = make_pacer(arm)
+        # A sender that applies the offsets itself has scaled its hand already.
+        scale = mapper.scale if mapper.offsets_applied_by == "mapper" else 1.0
+        self._rules = Rules(mapper.mode, int(resume_ms * 1e6), scale)
+        self._pacer = make_pacer(arm.response, pacer_options(arm))
         self._follower: Follower | None = None
         self._approach: Approach | None = None
         self._aborted = False
@@ -38,7 +41,7 @@ class Engagement:
         """Whether a clutch is held."""
         return self._follower is not None
 
-    def begin(self, target: ArmTarget, now_ns: int, held: tuple[Vec3, Quat]) -> None:
+    def begin(self, target: ArmTarget, now_ns: int, held: Pose) -> None:
         """A clutch was taken by `target` with the arm holding `held`."""
         self._follower = Follower(self._rules, self._pacer, target, now_ns, held)
         self._aborted = False
@@ -54,7 +57,7 @@ class Engagement:
         self.rest_mm = None
         self._speed_limited = False
 
-    def on_target(self, target: ArmTarget, now_ns: int, command: tuple[Vec3, Quat]) -> None:
+    def on_target(self, target: ArmTarget, now_ns: int, command: Pose) -> None:
         """One message of the mapper while engaged."""
         follower = self._follower
         if follower is None:
@@ -63,7 +66,7 @@ class Engagement:
         if self._approach is not None and follower.good.target is target:
             self._approach.on_sample(target.t_recv_ns, follower.good.p_m)
 
-    def wish(self, now_ns: int, command: tuple[Vec3, Quat] | None) -> tuple[Vec3, Quat] | None:
+    def wish(self, now_ns: int, command: Pose | None) -> Pose | None:
         """Where the tool should be now; None: brake (or nothing is engaged)."""
         follower = self._follower
         if follower is None or command is None:
@@ -75,9 +78,7 @@ class Engagement:
             self._judge_approach(now_ns, wish, command)
         return wish
 
-    def _judge_approach(
-        self, now_ns: int, wish: tuple[Vec3, Quat], command: tuple[Vec3, Quat]
-    ) -> None:
+    def _judge_approach(self, now_ns: int, wish: Pose, command: Pose) -> None:
         if self._approach is None:
             rest_mm = _distance_mm(wish, command)
             self.rest_mm = rest_mm if self._speed_limited else None
@@ -89,14 +90,14 @@ class Engagement:
             self._approach = None
         self._aborted |= verdict == "abort"
 
-    def on_limited(self, wish: tuple[Vec3, Quat], limited: tuple[Vec3, Quat]) -> None:
-        """What became of the wish; a hand that outruns the limits lets the stream slip."""
+    def on_limited(self, wish: Pose, inside: Pose, limited: Pose) -> None:
+        """What became of the wish after the walls, and after the limits too."""
         if self._follower is None:
             return
         if self._rules.mode == "relative":
-            self._speed_limited = self._follower.outran(wish, limited)
+            self._speed_limited = self._follower.outran(wish, inside, limited)
         else:
-            self._speed_limited = _distance_mm(wish, limited) > LEAD_MM
+            self._speed_limited = _distance_mm(inside, limited) > LEAD_MM
 
     @property
     def slow(self) -> bool:
@@ -129,6 +130,11 @@ class Engagement:
         return self._follower.playout_delay_ms if self._follower is not None else 0.0
 
     @property
+    def glitches_rejected(self) -> int:
+        """Samples that the pacer's gate kept out, of all clutches."""
+        return self._pacer.glitches_rejected
+
+    @property
     def slip(self) -> Slip:
         """How far the stream has been shifted since engage."""
         return self._follower.slip if self._follower is not None else IDENTITY_SLIP
@@ -142,8 +148,10 @@ class Engagement:
 
     @property
     def gripper_ratio(self) -> float | None:
-        """The hand's gripper, undelayed."""
-        return self._follower.good.target.gripper_ratio if self._follower is not None else None
+        """The hand's gripper, undelayed; None (hold) while its data are missing."""
+        if self._follower is None or self._follower.braking:
+            return None
+        return self._follower.good.target.gripper_ratio
 
     @property
     def t_recv_ns(self) -> int | None:
@@ -163,5 +171,5 @@ class Engagement:
         )
 
 
-def _distance_mm(a: tuple[Vec3, Quat], b: tuple[Vec3, Quat]) -> float:
+def _distance_mm(a: Pose, b: Pose) -> float:
     return 1000.0 * vnorm(vsub(a[0], b[0]))

@@ -18,9 +18,20 @@ class EstopLane:
     def __init__(self) -> None:
         self._counts: dict[str, tuple[int, int]] = {}
         self._level_ns: int | None = None
+        self._stop = False
 
     def on_hand_pose(self, hand: HandPose, now_ns: int) -> bool:
         """Whether this message is a stop: the bit is set, or a stop was missed."""
+        stop = self._is_stop(hand, now_ns)
+        self._stop |= stop
+        return stop
+
+    def take_stop(self) -> bool:
+        """Whether a stop came since the last call."""
+        stop, self._stop = self._stop, False
+        return stop
+
+    def _is_stop(self, hand: HandPose, now_ns: int) -> bool:
         boot, count = self._counts.get(hand.side, (None, 0))
         self._counts[hand.side] = (hand.boot, hand.estop_count)
         if hand.estop:

@@ -13,9 +13,9 @@ from typing import Final
 
 from proto.messages import ArmTarget, Quat, Vec3
 from proto.reasons import Reason
-from runtime.se3 import quat_angle_rad, vnorm, vsub
+from runtime.se3 import Pose, quat_angle_rad, vnorm, vsub
 from services.arm.pacers.base import Pacer, PacerOutput, PacerSample
-from services.arm.slip import IDENTITY_SLIP, Slip, apply_slip, grow_slip, reseat_slip
+from services.arm.slip import IDENTITY_SLIP, Slip, apply_slip, grow_slip, reseat_slip, slide_slip
 
 BRAKE_AGE_NS: Final = 100_000_000
 JUMP_RETURN_NS: Final = 100_000_000  # a jumped hand that is not back by then is another hand
@@ -26,6 +26,8 @@ HAND_MAX_MPS: Final = 3.0
 HAND_STEP_M: Final = 0.010
 HAND_MAX_RADPS: Final = 10.0
 HAND_STEP_RAD: Final = math.radians(3.0)
+# Packets that Wi-Fi held back arrive together: captured this much further apart than received.
+ARRIVAL_SLACK_S: Final = 0.050
 UNTRACKED_FRESH_NS: Final = 200_000_000  # packets still come, only without a hand
 
 
@@ -53,14 +55,15 @@ class Follower:
     """One clutch, from engage to its end. `cause` is why it must end, "" while it need not."""
 
     def __init__(
-        self, rules: Rules, pacer: Pacer, target: ArmTarget, now_ns: int, held: tuple[Vec3, Quat]
+        self, rules: Rules, pacer: Pacer, target: ArmTarget, now_ns: int, held: Pose
     ) -> None:
         self._rules = rules
         self._pacer = pacer
+        self._clutch_id = target.clutch_id
         self._session = target.session
         self._boots = (target.boot, target.ingest_boot)
         self._losses: deque[int] = deque()
-        self._jumped_at_ns: int | None = None
+        self._leap: ArmTarget | None = None
         self._untracked_at_ns: int | None = None
         self.cause: Reason = ""
         self.let_go = False
@@ -68,7 +71,7 @@ class Follower:
         self.slip: Slip = IDENTITY_SLIP
         self.predicting = False
         self.playout_delay_ms = 0.0
-        self._stand: tuple[Vec3, Quat] | None = None
+        self._stand: Pose | None = None
         self.good = _good(target, now_ns)
         pacer.reset()
         if rules.mode == "relative":
@@ -77,13 +80,13 @@ class Follower:
             self._seat(self.good, held)
         pacer.reseat(_sample(self.good))
 
-    def on_target(self, target: ArmTarget, now_ns: int, command: tuple[Vec3, Quat]) -> None:
+    def on_target(self, target: ArmTarget, now_ns: int, command: Pose) -> None:
         """One message of the mapper, in order. `command` is the pose commanded last."""
         if (target.boot, target.ingest_boot) != self._boots:
             self._end("upstream_restarted")
         elif target.session != self._session:
             self._end("session_changed")
-        elif not target.engaged:
+        elif not target.engaged or target.clutch_id != self._clutch_id:
             self.let_go = True
         elif target.target_p_base_tool_m is None or not target.tracking_valid:
             self._untracked_at_ns = now_ns
@@ -95,25 +98,31 @@ class Follower:
 
     def _on_track(self, target: ArmTarget) -> bool:
         """False while the hand is somewhere that no hand can reach from where it was."""
-        if target.jump and self._jumped_at_ns is None:
-            self._jumped_at_ns = target.t_recv_ns
-        if self._jumped_at_ns is None:
-            return True
-        if self._reachable(_good(target, 0)):
-            self._jumped_at_ns = None
-            return True
-        if target.t_recv_ns - self._jumped_at_ns > JUMP_RETURN_NS:
-            self._end("jump")
-        return False
+        if self._leap is None:
+            # The leap itself is not the way back, however small the walls have cut it.
+            self._leap = target if target.jump else None
+            return not target.jump
+        # One more leap may lead back however long it took; without one only a hand that is where
+        # it was: with time alone any place would come into reach.
+        if not self._reaches(target, by=target if target.jump else self._leap):
+            return False
+        self._leap = None
+        return True
 
-    def _reachable(self, new: Good) -> bool:
-        dt_s = (new.t_recv_ns - self.good.t_recv_ns) * 1e-9
-        far_m = vnorm(vsub(new.p_m, self.good.p_m))
-        far_rad = quat_angle_rad(new.q_xyzw, self.good.q_xyzw)
+    def _reaches(self, target: ArmTarget, by: ArmTarget) -> bool:
+        """Whether a hand gets from the last good sample to `target` in the time up to `by`."""
+        new, old = _good(target, 0), self.good
+        dt_s = _hand_dt_s(old.target, by)
+        # What a wall cut off the target counts as way.
+        cut_m = abs(target.outside_mm - old.target.outside_mm) * 1e-3
+        far_m = vnorm(vsub(new.p_m, old.p_m)) + cut_m
+        far_rad = quat_angle_rad(new.q_xyzw, old.q_xyzw)
         near = far_m <= self._rules.scale * (HAND_MAX_MPS * dt_s + HAND_STEP_M)
         return near and far_rad <= HAND_MAX_RADPS * dt_s + HAND_STEP_RAD
 
-    def _take(self, new: Good, now_ns: int, command: tuple[Vec3, Quat]) -> None:
+    def _take(self, new: Good, now_ns: int, command: Pose) -> None:
+        if now_ns - new.t_recv_ns > BRAKE_AGE_NS:
+            return  # it waited behind a stage that stood still, and must not be played now
         gap_ns = now_ns - self.good.t_recv_ns
         self.good = new
         if not self.braking:
@@ -123,19 +132,19 @@ class Follower:
         else:
             self._resume(new, command)
 
-    def _resume(self, new: Good, command: tuple[Vec3, Quat]) -> None:
+    def _resume(self, new: Good, command: Pose) -> None:
         """After braking the stream starts again from the command: no sample counts as motion."""
         self.braking = False
         if self._rules.mode == "relative":
             self._seat(new, command)
         self._pacer.reseat(_sample(new))
 
-    def _seat(self, sample: Good, command: tuple[Vec3, Quat]) -> None:
+    def _seat(self, sample: Good, command: Pose) -> None:
         """Shifts the stream so that `sample` means `command`, which stands for one exact tick."""
         self.slip = reseat_slip((sample.p_m, sample.q_xyzw), command)
         self._stand = command
 
-    def tick(self, now_ns: int) -> tuple[Vec3, Quat] | None:
+    def tick(self, now_ns: int) -> Pose | None:
         """The wish for this tick in the base frame, slip applied; None: brake."""
         age_ns = now_ns - self.good.t_recv_ns
         if age_ns > BRAKE_AGE_NS and not self.braking:
@@ -143,6 +152,8 @@ class Follower:
             self._count_loss(now_ns)
         if age_ns > self._rules.resume_ns:
             self._end(self._lost_reason(now_ns))
+        if self._leap is not None and now_ns - self._leap.t_recv_ns > JUMP_RETURN_NS:
+            self._end("jump")
         if self.braking:
             return None
         stand, self._stand = self._stand, None
@@ -153,7 +164,7 @@ class Follower:
         self.playout_delay_ms = out.playout_delay_ms
         return self._shifted(out)
 
-    def _shifted(self, out: PacerOutput) -> tuple[Vec3, Quat]:
+    def _shifted(self, out: PacerOutput) -> Pose:
         pose = (out.p_m, out.q_xyzw)
         return apply_slip(pose, self.slip) if self._rules.mode == "relative" else pose
 
@@ -173,14 +184,20 @@ class Follower:
         """Why it brakes now; "" while it follows."""
         return self._lost_reason(now_ns) if self.braking else ""
 
-    def outran(self, wish: tuple[Vec3, Quat], limited: tuple[Vec3, Quat]) -> bool:
-        """Relative mode: lets the stream slip where the hand outruns the limits; True if it did."""
-        if self._rules.mode != "relative":
-            return False
-        grown = grow_slip(wish, limited, self.slip)
-        slipped = grown != self.slip
-        self.slip = grown
-        return slipped
+    def outran(self, wish: Pose, inside: Pose, limited: Pose) -> bool:
+        """Relative mode: lets the stream slip along walls, and where it outruns the limits.
+
+        Args:
+            wish: what tick() gave.
+            inside: the same after the walls.
+            limited: the same after the limits.
+
+        Returns:
+            Whether it outran the limits.
+        """
+        slid = slide_slip(wish, inside[0], self.slip)
+        self.slip = grow_slip(inside, limited, slid)
+        return self.slip != slid
 
 
 def _good(target: ArmTarget, now_ns: int) -> Good:
@@ -190,9 +207,18 @@ def _good(target: ArmTarget, now_ns: int) -> Good:
     return Good(p_m, q_xyzw, target.t_recv_ns, target, now_ns)
 
 
+def _hand_dt_s(before: ArmTarget, after: ArmTarget) -> float:
+    """Between two captures: by the sender's clock as far as ours supports it."""
+    ours_s = (after.t_recv_ns - before.t_recv_ns) * 1e-9
+    if before.t_send_s is None or after.t_send_s is None:
+        return ours_s
+    return max(0.0, min(after.t_send_s - before.t_send_s, ours_s + ARRIVAL_SLACK_S))
+
+
 def _sample(good: Good) -> PacerSample:
+    sent_s = good.target.t_send_s
     return PacerSample(
-        t_send_s=good.target.t_send_s,
+        t_send_s=good.t_recv_ns * 1e-9 if sent_s is None else sent_s,
         t_recv_ns=good.t_recv_ns,
         p_m=good.p_m,
         q_xyzw=good.q_xyzw,

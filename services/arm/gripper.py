@@ -1,47 +1,61 @@
 """The gripper's soft take-over: a re-engage never drops a part. Pure.
 
-Frozen until the hand's gripper has met the held one: crossed it, or come within 0.10 of it.
+Frozen while nobody leads it. A hand that engages with its gripper elsewhere gets hold of it only
+where the two meet, and then moves it at a limited rate.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-MEET_RATIO: Final = 0.10
+# So near the held ratio a hand counts as meeting it.
+MEETS_RATIO: Final = 0.10
 
 
 class GripperTakeover:
-    """Ratios: 0 closed, 1 open."""
+    """The commanded ratio, 0 closed … 1 open.
 
-    def __init__(self, rate_per_s: float) -> None:
-        self._rate_per_s = rate_per_s
-        self._hand_before: float | None = None
-        self.ratio = 0.0
+    Attributes:
+        ratio: command of now; None until seat().
+        follows: whether the hand leads it.
+    """
+
+    def __init__(self, ratio_per_s: float) -> None:
+        self._ratio_per_s = ratio_per_s
+        self._hand: float | None = None
+        self.ratio: float | None = None
         self.follows = False
 
-    def seat(self, measured_ratio: float) -> None:
-        """Starts at what the robot holds."""
-        self.ratio = min(max(measured_ratio, 0.0), 1.0)
-        self._let_go()
+    def seat(self, ratio: float) -> None:
+        """Holds `ratio`, e.g. the measured one; nobody leads."""
+        self.ratio = min(max(ratio, 0.0), 1.0)
+        self.follows = False
+        self._hand = None
 
-    def step(self, hand_ratio: float | None, dt_s: float) -> float:
-        """One tick; None: not engaged, or the sample has no gripper. Returns the command."""
-        if hand_ratio is None:
-            self._let_go()
+    def step(self, hand_ratio: float | None, dt_s: float) -> float | None:
+        """One tick.
+
+        Args:
+            hand_ratio: the hand's gripper; None outside ENGAGED, which freezes and lets go.
+            dt_s: time since the last tick.
+
+        Returns:
+            The commanded ratio; None while there is none to hold.
+        """
+        if self.ratio is None or hand_ratio is None:
+            self.follows = False
+            self._hand = None
             return self.ratio
-        self.follows = self.follows or self._meets(hand_ratio)
-        self._hand_before = hand_ratio
+        self.follows = self.follows or self._meets(hand_ratio, self.ratio)
+        self._hand = hand_ratio
         if self.follows:
-            step = self._rate_per_s * dt_s
-            self.ratio += min(max(hand_ratio - self.ratio, -step), step)
-            self.ratio = min(max(self.ratio, 0.0), 1.0)
+            reach = self._ratio_per_s * dt_s
+            wish = min(max(hand_ratio, 0.0), 1.0)
+            self.ratio = min(max(wish, self.ratio - reach), self.ratio + reach)
         return self.ratio
 
-    def _meets(self, hand_ratio: float) -> bool:
-        before = self._hand_before
-        crossed = before is not None and (before - self.ratio) * (hand_ratio - self.ratio) <= 0.0
-        return crossed or abs(hand_ratio - self.ratio) <= MEET_RATIO
-
-    def _let_go(self) -> None:
-        self.follows = False
-        self._hand_before = None
+    def _meets(self, hand: float, held: float) -> bool:
+        """Within reach, or on the other side of the held ratio than one tick before."""
+        if abs(hand - held) <= MEETS_RATIO:
+            return True
+        return self._hand is not None and (hand > held) != (self._hand > held)

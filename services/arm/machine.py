@@ -7,12 +7,10 @@ less evidence than motion, and of several events in one step the gravest wins.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from proto.reasons import Reason, State
-
-EngageOn = Literal["command", "enable_bit", "tracking"]
-Verb = Literal["arm", "disarm", "engage", "release", "reset", "clear", "home", "estop"]
+from services.arm.situation import Rules, Situation, Verb
 
 ARMING_TIMEOUT_NS: Final = 3_000_000_000
 
@@ -20,48 +18,11 @@ ARMING_TIMEOUT_NS: Final = 3_000_000_000
 LOST_HAND: Final[frozenset[Reason]] = frozenset({"stale", "untracked", "no_packets"})
 # …and where nothing real moves, a restarted process or another hand.
 RESTARTED: Final[frozenset[Reason]] = frozenset({"upstream_restarted", "session_changed"})
+# Switching the drives on may keep a driver busy for seconds, and its feedback with it.
+WHILE_ENABLING: Final[frozenset[Reason]] = frozenset({"", "sdk_hung", "can_silent"})
 
 MOVING: Final[frozenset[State]] = frozenset({"ENGAGED", "HOMING"})
 POWERED: Final[frozenset[State]] = frozenset({"HOLD", "HOMING", "ENGAGED", "PROTECTIVE_STOP"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """All that the machine may know of this moment.
-
-    `fault` and `protect` stand as long as their condition does. `protect_motion` counts only
-    while the arm may move. `verb` is one operator command, `verb_refused` why it cannot be met
-    (set by whoever knows, e.g. a home path through a wall). `taken`: a clutch offer was taken by
-    a valid target. `let_go`: mapper, enable bit or pedal let go. `estop` is a level or a new count.
-    """
-
-    now_ns: int = 0
-    estop: bool = False
-    estop_clear: bool = True
-    fault: Reason = ""
-    protect: Reason = ""
-    protect_motion: Reason = ""
-    at_rest: bool = True
-    drives_on: bool = True
-    feedback_ok: bool = True
-    verb: Verb | None = None
-    verb_refused: str = ""
-    taken: bool = False
-    let_go: bool = False
-    homed: bool = False
-    enable_low: bool = False
-    enable_rose: bool = False
-    cause_stands: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What the configuration and the driver make of the machine."""
-
-    engage_on: EngageOn
-    auto_arm: bool
-    simulated: bool
-    clear_needed_after_estop: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +44,11 @@ class Machine:
         self.before_estop: State = "DISARMED"
         # True: no motion before an explicit `engage`, in every mode.
         self.needs_engage = False
+        # The vendor's own stop was sent in this e-stop; set by whoever sends it.
+        self.vendor_stopped = False
         self._arming_since_ns: int | None = None
+        self._stays_disarmed = False  # by a `disarm`: auto_arm keeps off until an `arm`
+        self._needed_before: bool | None = None  # needs_engage before an engage that is pending
 
     @property
     def arming(self) -> bool:
@@ -97,21 +62,35 @@ class Machine:
             return "ok" if s.verb == "estop" else _refused(s, "estop")
         if s.fault and self.state != "DISARMED":
             self._fail(s.fault)
-            return _refused(s, s.fault)
+            # A reset only leads back to FAULT; refused, the one way out (clear) would be shut.
+            if (self.state, s.verb) != ("ESTOP_LATCHED", "reset"):
+                return _refused(s, s.fault)
         protect = self._protective_cause(s)
         if protect:
             self._enter("PROTECTIVE_STOP", protect)
             return _refused(s, protect)
-        if s.verb is not None:
-            return self._obey(s, s.verb)
-        self._drift(s)
-        return ""
+        if s.verb is None:
+            self._drift(s)
+            return ""
+        before = (self.state, self.needs_engage)
+        answer = self._obey(s, s.verb)
+        if (self.state, self.needs_engage) == before:
+            # Commands may come every tick (a pedal's): they must not keep a let-go waiting.
+            self._drift(s)
+        return answer
+
+    def engage_refused(self) -> None:
+        """A pending engage came to nothing: it changed nothing."""
+        if self._needed_before is not None:
+            self.needs_engage = self._needed_before
+        self._needed_before = None
 
     # --- gravest first -------------------------------------------------------------------------
 
     def _latch(self) -> None:
         if self.state != "ESTOP_LATCHED":
             self.before_estop = self.state
+            self.vendor_stopped = False
             self._enter("ESTOP_LATCHED", "estop")
         self.needs_engage = True
 
@@ -127,6 +106,9 @@ class Machine:
         return s.protect if self.state == "HOLD" else ""
 
     def _enter(self, state: State, cause: Reason = "") -> None:
+        if state == "ENGAGED":
+            self._needed_before = None
+        self.engage_refused()
         self.state = state
         self.cause = cause
         self._arming_since_ns = None
@@ -151,14 +133,15 @@ class Machine:
         return self.state == "PROTECTIVE_STOP" and self._passes_by_itself(s)
 
     def _drift_disarmed(self, s: Situation) -> None:
-        if s.fault or s.protect or not s.estop_clear:
+        trouble = s.fault or s.protect
+        if trouble not in WHILE_ENABLING or not s.estop_clear:
             self._arming_since_ns = None
             return
-        if self._arming_since_ns is None and self._rules.auto_arm:
-            self._arming_since_ns = s.now_ns
         if self._arming_since_ns is None:
-            return
-        if s.drives_on and s.feedback_ok:
+            if not self._rules.auto_arm or self._stays_disarmed or trouble:
+                return
+            self._arming_since_ns = s.now_ns
+        if s.drives_on and s.feedback_ok and not trouble:
             self._enter("HOLD")
         elif s.now_ns - self._arming_since_ns > ARMING_TIMEOUT_NS:
             self._arming_since_ns = None
@@ -176,10 +159,10 @@ class Machine:
     # --- what the operator orders ----------------------------------------------------------------
 
     def _obey(self, s: Situation, verb: Verb) -> str:
-        if s.verb_refused:
-            return f"refused: {s.verb_refused}"
         if self.state == "HOMING" and verb != "home":
             self._enter("HOLD")  # any other command ends homing; then it is obeyed from HOLD
+        if s.verb_refused:
+            return f"refused: {s.verb_refused}"
         plain = _PLAIN.get((self.state, verb))
         if plain is not None:
             return self._do(plain)
@@ -190,6 +173,7 @@ class Machine:
         if plain.to is not None:
             self._enter(plain.to)
         if plain.needs_engage is not None:
+            self._needed_before = None
             self.needs_engage = plain.needs_engage
         return plain.answer
 
@@ -200,10 +184,25 @@ class Machine:
             return "refused: estop"
         if not s.feedback_ok:
             return "refused: can_silent"
-        self._arming_since_ns = s.now_ns
+        self._stays_disarmed = False
         if s.drives_on:
             self._enter("HOLD")
+            return "ok"
+        self._arming_since_ns = s.now_ns
+        return "pending"
+
+    def _disarm(self, s: Situation) -> str:
+        del s
+        self._enter("DISARMED")
+        self._stays_disarmed = True
         return "ok"
+
+    def _engage(self, s: Situation) -> str:
+        del s
+        if self._needed_before is None:
+            self._needed_before = self.needs_engage
+        self.needs_engage = False
+        return "pending"
 
     def _reset_protective(self, s: Situation) -> str:
         refusal = self._recover(s)
@@ -214,7 +213,7 @@ class Machine:
     def _engage_protective(self, s: Situation) -> str:
         refusal = self._recover(s)
         if not refusal:
-            self.needs_engage = False
+            self._needed_before, self.needs_engage = True, False
         return refusal or "pending"
 
     def _recover(self, s: Situation) -> str:
@@ -231,13 +230,15 @@ class Machine:
         if not s.at_rest:
             return "refused: still braking"
         self.needs_engage = True
-        self._enter(self._state_after_estop(s), "fault" if self.before_estop == "FAULT" else "")
+        after = self._state_after_estop(s)
+        self._enter(after, (s.fault or "fault") if after == "FAULT" else "")
         return "ok"
 
     def _state_after_estop(self, s: Situation) -> State:
         if self.before_estop == "FAULT":
             return "FAULT"
-        keeps = s.drives_on and not self._rules.clear_needed_after_estop
+        needs_clear = self.vendor_stopped and self._rules.clear_needed_after_estop
+        keeps = s.drives_on and not needs_clear
         return "HOLD" if self.before_estop in POWERED and keeps else "DISARMED"
 
 
@@ -250,13 +251,10 @@ _RELEASE: Final = Plain(needs_engage=True)
 
 # What each command does in each state; a pair that is in neither table is refused.
 _PLAIN: Final[dict[tuple[State, Verb], Plain]] = {
-    ("DISARMED", "disarm"): Plain(to="DISARMED"),
     ("DISARMED", "reset"): _STAY,
     ("DISARMED", "clear"): _STAY,
     ("DISARMED", "release"): _RELEASE,
     ("HOLD", "arm"): _STAY,
-    ("HOLD", "disarm"): Plain(to="DISARMED"),
-    ("HOLD", "engage"): Plain(answer="pending", needs_engage=False),
     ("HOLD", "release"): _RELEASE,
     ("HOLD", "home"): Plain(to="HOMING"),
     ("HOLD", "reset"): _STAY,
@@ -272,6 +270,9 @@ _PLAIN: Final[dict[tuple[State, Verb], Plain]] = {
 }
 _GUARDED: Final = {
     ("DISARMED", "arm"): Machine._arm,
+    ("DISARMED", "disarm"): Machine._disarm,
+    ("HOLD", "disarm"): Machine._disarm,
+    ("HOLD", "engage"): Machine._engage,
     ("PROTECTIVE_STOP", "reset"): Machine._reset_protective,
     ("PROTECTIVE_STOP", "engage"): Machine._engage_protective,
     ("ESTOP_LATCHED", "reset"): Machine._reset_estop,

@@ -6,18 +6,16 @@ for an empty slot and gives way only to a stop. Nothing here ever waits for the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from services.arm.driver import StopKind, Target
 
 DriverVerb = Literal["enable", "disable", "clear"]
 
 
-@dataclass(frozen=True, slots=True)
-class PoseJob:
+class PoseJob(NamedTuple):
     """A target; `tag` comes back with it, t_submit_ns bounds its life."""
 
     target: Target
@@ -25,15 +23,13 @@ class PoseJob:
     t_submit_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class StopJob:
+class StopJob(NamedTuple):
     """A stop of the robot's own."""
 
     kind: StopKind
 
 
-@dataclass(frozen=True, slots=True)
-class VerbJob:
+class VerbJob(NamedTuple):
     """A verb of an operator."""
 
     verb: DriverVerb

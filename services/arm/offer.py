@@ -12,7 +12,7 @@ from typing import Final
 
 from proto.messages import ArmTarget, Quat, Vec3
 from runtime.se3 import quat_angle_rad, vnorm, vsub
-from services.arm.machine import EngageOn
+from services.arm.situation import EngageOn
 
 WINDOW_NS: Final = 2_000_000_000  # `command`: an engage command stands so long
 ENABLE_LOW_NS: Final = 200_000_000  # `enable_bit`: seen released at least so long
@@ -20,7 +20,6 @@ REST_TICKS: Final = 2
 # Relative mode: the first target is the held pose, but for rounding and a stale copy of it.
 FIRST_TARGET_M: Final = 0.001
 FIRST_TARGET_RAD: Final = math.radians(0.2)
-REFUSED: Final = "refused: the hand must be tracked and slower than 0.3 m/s for 0.5 s"
 
 
 class Offer:
@@ -36,11 +35,6 @@ class Offer:
         self._hold_until_ns: int | None = None
         self._enable_low_since_ns: int | None = None
         self._enable_was_low = False
-
-    @property
-    def pedal_until_ns(self) -> int | None:
-        """Hold-to-run: ENGAGED lasts no longer than this; None without a pedal."""
-        return self._hold_until_ns
 
     def on_engage_command(self, now_ns: int, hold_ms: float | None, engaged: bool) -> None:
         """An accepted `engage`; a pedal repeats it every 50 ms with its `hold_ms`.
@@ -60,6 +54,11 @@ class Offer:
         else:
             self._enable_low_since_ns = None
 
+    def withdraw(self) -> None:
+        """It was said that nothing will come of it: what is on its way must not engage."""
+        self._window_until_ns = 0
+        self._published = False
+
     def enter_hold(self) -> None:
         """A new stay in HOLD: a new number, nothing published yet."""
         self._id = self._draw_u64()
@@ -67,47 +66,48 @@ class Offer:
         self._rest_ticks = 0
         self._enable_was_low = False
 
-    def leave(self) -> None:
-        """The arm left HOLD for anything but ENGAGED, or left ENGAGED: the number is dead."""
-        self._id = 0
-        self._published = False
+    def engaged(self) -> None:
+        """The offer was taken, and with it the engage command: it counts once."""
         self._window_until_ns = 0
-        self._hold_until_ns = None
+
+    def leave(self) -> None:
+        """The arm left HOLD for anything but ENGAGED, or left ENGAGED: the number is dead.
+
+        Hold-to-run is not: only a plain engage ends it.
+        """
+        self._id = 0
+        self.withdraw()
 
     def in_hold(self, now_ns: int, at_rest: bool, needs_engage: bool) -> int | None:
         """Once a tick in HOLD: the number to publish, or None."""
         self._rest_ticks = self._rest_ticks + 1 if at_rest else 0
-        allowed = self._allowed(now_ns, needs_engage)
-        if self._rest_ticks < REST_TICKS or not allowed:
+        self._published = self._published and not needs_engage
+        if self._rest_ticks < REST_TICKS or not self._allowed(now_ns, needs_engage):
             return None
         self._published = True
         return self._id
 
     def _allowed(self, now_ns: int, needs_engage: bool) -> bool:
-        if self._pedal_up(now_ns):
-            return False
-        if needs_engage:
+        if needs_engage or self.pedal_up(now_ns):
             return False
         if self._engage_on == "enable_bit":
             return self._enable_was_low
         return self._engage_on == "tracking" or now_ns < self._window_until_ns
 
-    def _pedal_up(self, now_ns: int) -> bool:
+    def pedal_up(self, now_ns: int) -> bool:
+        """Whether hold-to-run is on and the pedal is not held."""
         return self._hold_until_ns is not None and now_ns >= self._hold_until_ns
 
     def window_ended(self, now_ns: int) -> bool:
-        """True once, when an engage command's time passed without the offer being taken."""
-        ended = 0 < self._window_until_ns <= now_ns
-        if ended:
-            self._window_until_ns = 0
-            self._published = False  # "refused" has been said: nothing late may engage
-        return ended
+        """Whether an engage command's time passed, or its pedal came up, and nothing took it."""
+        waits = self._window_until_ns > 0
+        return waits and (now_ns >= self._window_until_ns or self.pedal_up(now_ns))
 
     def taken_by(self, target: ArmTarget, held_p_m: Vec3, held_q_xyzw: Quat, now_ns: int) -> bool:
         """Whether `target` takes the offer that stands."""
         if not (self._published and target.engaged and target.clutch_id == self._id):
             return False
-        if self._pedal_up(now_ns) or not target.tracking_valid or target.jump:
+        if self.pedal_up(now_ns) or not target.tracking_valid or target.jump:
             return False
         p_m, q_xyzw = target.target_p_base_tool_m, target.target_q_base_tool_xyzw
         if p_m is None or q_xyzw is None:

@@ -1,8 +1,9 @@
-"""The part of an arm's settings that its driver is given, in the driver's own words."""
+"""Parts of an arm's settings in the words of those who take them: driver and pacer."""
 
 from __future__ import annotations
 
 from runtime.settings import ArmSettings
+from services.arm.pacers.base import PacerOptions
 
 MS = 1e-3
 
@@ -20,3 +21,14 @@ def driver_options(arm: ArmSettings) -> dict[str, object]:
         "w_max_radps": arm.sim_rotation_max_radps,
         "faults_file": arm.sim_faults_file,
     }
+
+
+def pacer_options(arm: ArmSettings) -> PacerOptions:
+    """Options for `pacers.make(arm.response, …)`."""
+    return PacerOptions(
+        queue_maxsize=arm.queue_maxsize,
+        legacy_buffer=arm.legacy_buffer,
+        legacy_slice_s=arm.legacy_slice_ms * MS,
+        legacy_deadband_m=arm.legacy_deadband_mm * 1e-3,
+        legacy_mean=arm.legacy_mean,
+    )

@@ -7,7 +7,6 @@ from proto.reasons import Reason, first_reason
 from services.arm.core import ArmCore
 
 NS_PER_MS = 1e6
-PACKETS_RECENT_NS = 1_000_000_000
 
 
 def arm_state(core: ArmCore, now_ns: int) -> ArmState:
@@ -59,6 +58,7 @@ def arm_state(core: ArmCore, now_ns: int) -> ArmState:
         playout_delay_ms=engagement.playout_delay_ms,
         missed_ticks=core.missed_ticks,
         starvations=engagement.losses,
+        glitches_rejected=engagement.glitches_rejected,
         gate_blocks=motion.gate_blocks,
         driver_overruns=report.overruns,
         feedback_age_ms=core.conditions.feedback_age_ms,
@@ -68,28 +68,29 @@ def arm_state(core: ArmCore, now_ns: int) -> ArmState:
 
 def why(core: ArmCore, now_ns: int) -> tuple[Reason, str]:
     """The reason of highest precedence, and words for a person beside it."""
-    conditions, machine = core.conditions, core.machine
-    state = machine.state
+    conditions, state = core.conditions, core.machine.state
     if state == "DISARMED":
         reason = first_reason(conditions.fault, conditions.protect, "not_armed")
         return reason, conditions.detail
     if state == "HOLD":
-        return "not_engaged", _waiting_for(core, now_ns)
+        foreign: Reason = "clock_domain" if core.stream.clock_foreign(now_ns) else ""
+        return first_reason(foreign, "not_engaged"), _waiting_for(core, now_ns)
     if state == "HOMING":
         return "homing", ""
     if state == "ENGAGED":
         motion = core.motion
         return first_reason(core.engagement.reason(now_ns), motion.cut_reason), motion.cut_by
-    return machine.cause, conditions.detail
+    return core.machine.cause, conditions.detail or _drives(core)
+
+
+def _drives(core: ArmCore) -> str:
+    off = core.machine.state == "FAULT" and not core.conditions.drives_on
+    return "the drives are off" if off else ""
 
 
 def _waiting_for(core: ArmCore, now_ns: int) -> str:
     """What is missing for an engage, in a reason's own word where there is one."""
-    target = core.target
-    if core.clock_foreign(now_ns):
-        return "clock_domain"
-    if target is None or now_ns - target.t_recv_ns > PACKETS_RECENT_NS:
-        return "no_packets"
-    if not target.tracking_valid:
-        return "untracked"
-    return "needs an engage command" if core.machine.needs_engage else ""
+    lacks = core.stream.lacks(now_ns)
+    if lacks:
+        return lacks
+    return "needs an engage command" if core.machine.needs_engage else core.refusal(now_ns)

@@ -97,8 +97,9 @@ class Telemetry:
         now_ns = self._clock.now_ns()
         ours = message.host == self._context.who.host
         t_ns = min(message.t_mono_ns, now_ns) if ours else now_ns
-        payload = encode_json(message, sent_at_s(t_ns, now_ns, wall_s()))
-        self._tap.send(self._names[received.topic.name], payload)
+        name = self._names[received.topic.name]
+        if self._tap.wanted(name):
+            self._tap.send(name, encode_json(message, sent_at_s(t_ns, now_ns, wall_s())))
         self._board.take(received.topic, message, t_ns)
 
     def _on_tick(self, _: int) -> None:

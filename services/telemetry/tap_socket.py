@@ -58,7 +58,14 @@ class TapSocket:
         self._socket: zmq.Socket[bytes] | None = None
         self.counters: Counter[str] = Counter(sent=0, bad_subscription=0, resets=0)
         self.subscriptions: set[bytes] = set()
+        self._wanted: dict[bytes, bool] = {}
         self._open()
+
+    def wanted(self, topic: bytes) -> bool:
+        """Whether any tap asked for `topic`: if not, its JSON need not be made."""
+        if topic not in self._wanted:
+            self._wanted[topic] = any(map(topic.startswith, self.subscriptions))
+        return self._wanted[topic]
 
     def send(self, topic: bytes, payload: bytes) -> None:
         """Gives both frames to every tap that asked for them and has room."""
@@ -93,6 +100,7 @@ class TapSocket:
             self._socket.close(0)
         self._socket = None
         self.subscriptions.clear()
+        self._wanted.clear()
 
     def _open(self) -> None:
         socket = self._context.socket(zmq.XPUB)
@@ -111,6 +119,7 @@ class TapSocket:
 
     def _note(self, request: bytes) -> None:
         """XPUB hands up 1 or 0 and the prefix; anything else is what a peer sent by itself."""
+        self._wanted.clear()
         if request[:1] == b"\x01":
             self.subscriptions.add(request[1:])
         elif request[:1] == b"\x00":

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 10.0  # far above what any step takes; only bounds a failing test
+PATIENCE_S = 30.0  # far above what any step takes, a cold start on a busy disk included
 
 
-class Program(subprocess.Popen[str]):
-    """`python -m MODULE ARGS` with pipes on all three streams; leaving the block kills it."""
+class Python(subprocess.Popen[str]):
+    """`python ARGS` with pipes on all three streams; leaving the block kills it."""
 
-    def __init__(self, module: str, *args: str) -> None:
+    def __init__(self, *args: str) -> None:
         super().__init__(
-            [sys.executable, "-m", module, *args],
+            [sys.executable, *args],
             cwd=ROOT,
             text=True,
             stdin=subprocess.PIPE,
@@ -58,6 +58,13 @@ class Program(subprocess.Popen[str]):
         out, err = self.stopped()
         assert self.returncode == 0, err
         return out, err
+
+
+class Program(Python):
+    """`python -m MODULE ARGS`."""
+
+    def __init__(self, module: str, *args: str) -> None:
+        super().__init__("-m", module, *args)
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from proto.topics import Topic
 from runtime.bus import Identity, Publisher, ipc_endpoint
 from runtime.clock import MonotonicClock
 from runtime.service import identity
+from tests.config_copy import copy_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 15.0
@@ -51,10 +52,16 @@ def short_dir() -> Iterator[Path]:
 class Program(subprocess.Popen[str]):
     """`python ARGS` from the repository root, its output in pipes."""
 
-    def __init__(self, args: tuple[str, ...], env: dict[str, str]) -> None:
-        pipe = subprocess.PIPE
+    def __init__(
+        self, args: tuple[str, ...], env: dict[str, str], stdout: int = subprocess.PIPE
+    ) -> None:
         super().__init__(
-            [sys.executable, *args], cwd=ROOT, env=env, stdout=pipe, stderr=pipe, text=True
+            [sys.executable, *args],
+            cwd=ROOT,
+            env=env,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     def end(self) -> None:
@@ -87,6 +94,7 @@ class Station:
         self.who: Identity = identity()
         self.process: Program | None = None
         self._publishers: dict[str, Publisher] = {}
+        self._config = copy_config(run_dir)
 
     def env(self, **changes: str) -> dict[str, str]:
         """The environment of a program of this station."""
@@ -95,6 +103,7 @@ class Station:
             **inherited,
             "PYTHONUNBUFFERED": "1",
             "FARHAND_RUN_DIR": str(self.run_dir),
+            "FARHAND_CONFIG_DIR": str(self._config),
             "FARHAND_TELEMETRY__TAP_PORT": str(self.tap_port),
             "FARHAND_TELEMETRY__HTTP_PORT": str(self.http_port),
             "FARHAND_SIM_OPERATOR__ENABLED": "false",
@@ -106,13 +115,13 @@ class Station:
         self.process = self.program("-m", "services.telemetry")
         self.until(self._answers, "telemetry to answer")
 
-    def program(self, *args: str, **env: str) -> Program:
+    def program(self, *args: str, stdout: int = subprocess.PIPE) -> Program:
         """Starts `python ARGS` in this station; the caller ends it."""
-        return Program(args, self.env(**env))
+        return Program(args, self.env(), stdout)
 
     def run(self, *args: str, **env: str) -> Ended:
         """Runs `python ARGS` to its end."""
-        program = self.program(*args, **env)
+        program = Program(args, self.env(**env))
         try:
             out, err = program.communicate(timeout=PATIENCE_S)
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from math import exp
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from runtime.clock import NS_PER_S
 from runtime.se3 import (
@@ -67,8 +67,7 @@ class SimServo:
         return self.lag_s if self.servo == "first_order" else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Pursuit:
+class _Pursuit(NamedTuple):
     """Towards a standing goal, each of position, rotation and gripper on its straight line."""
 
     t0_ns: int
@@ -88,8 +87,7 @@ class _Pursuit:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Brake:
+class _Brake(NamedTuple):
     """From the speed at t0 to rest along the present direction; the gripper stays."""
 
     t0_ns: int

@@ -1,25 +1,31 @@
-"""How samples become commands: one pacer per `response`."""
+"""From samples that arrive when they like to one pose a tick; one file per `response`."""
 
 from __future__ import annotations
 
-from runtime.settings import ArmSettings
-from services.arm.pacers.base import Pacer, PacerOutput, PacerSample
-from services.arm.pacers.legacy import LegacyOptions, LegacyPacer
+from collections.abc import Callable
+from typing import Final
+
+from runtime.errors import ConfigError
+from services.arm.pacers.base import Pacer, PacerOptions
+from services.arm.pacers.legacy import LegacyPacer
 from services.arm.pacers.quick import QuickPacer
 
-__all__ = ["Pacer", "PacerOutput", "PacerSample", "make"]
+_PACERS: Final[dict[str, Callable[[PacerOptions], Pacer]]] = {
+    "quick": QuickPacer,
+    "legacy": LegacyPacer,
+}
+
+RESPONSES: Final = tuple(_PACERS)
 
 
-def make(arm: ArmSettings) -> Pacer:
-    """The pacer of `arm.response` (the configuration admits no other name)."""
-    if arm.response == "legacy":
-        return LegacyPacer(
-            LegacyOptions(
-                buffer=arm.legacy_buffer,
-                slice_ns=int(arm.legacy_slice_ms * 1e6),
-                deadband_m=arm.legacy_deadband_mm * 1e-3,
-                mean=arm.legacy_mean,
-                queue_maxsize=arm.queue_maxsize,
-            )
-        )
-    return QuickPacer(arm.queue_maxsize)
+def make(response: str, options: PacerOptions) -> Pacer:
+    """A new pacer.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    pacer = _PACERS.get(response)
+    if pacer is None:
+        choices = ", ".join(RESPONSES)
+        raise ConfigError(f"arm.response {response!r} does not exist; choose one of: {choices}")
+    return pacer(options)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.arm.desk import QUEUE, Desk, hold_ms_of
+from services.arm.desk import QUEUE, Desk, confirmed, hold_ms_of, is_hard
 from tests.unit.arm.make import order
 
 NOW_NS = 1_000_000_000
@@ -55,12 +55,42 @@ def test_a_flood_is_bounded() -> None:
     assert desk.last_result == "refused: too many commands"
 
 
-def test_settle_touches_only_a_pending_answer() -> None:
+def test_settle_touches_only_a_pending_answer_to_that_verb() -> None:
     desk = Desk(boot=1)
-    desk.answer(3, "pending")
-    desk.settle("ok")
-    desk.settle("refused: late")
+    desk.answer(order("engage", id=3), "pending")
+    desk.settle("arm", "ok")
+    assert (desk.last_id, desk.last_result) == (3, "pending")
+    desk.settle("engage", "ok")
+    desk.settle("engage", "refused: late")
     assert (desk.last_id, desk.last_result) == (3, "ok")
+    desk.answer(order("engage", id=4), "pending")
+    desk.answer(order("release", id=5), "ok")
+    desk.settle("engage", "refused: late")
+    assert (desk.last_id, desk.last_result) == (5, "ok")
+
+
+def test_estops_that_come_together_are_one_and_hard_if_one_is() -> None:
+    desk = Desk(boot=1)
+    desk.take_in(order("arm", id=1), NOW_NS)
+    desk.take_in(order("estop", id=2), NOW_NS)
+    desk.take_in(order("estop", id=3, args={"hard": True}), NOW_NS)
+    desk.take_in(order("estop", id=4), NOW_NS)
+    served = [desk.next(), desk.next(), desk.next()]
+    assert [None if c is None else c.id for c in served] == [3, 1, None]
+    for number in (5, 6):
+        desk.take_in(order("estop", id=number), NOW_NS)
+    newest = desk.next()
+    assert newest is not None
+    assert newest.id == 6
+    assert desk.next() is None
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(True, True), (1, False), ("yes", False), (None, False)]
+)
+def test_what_lets_an_arm_drop_must_be_said_outright(value: Any, said: bool) -> None:
+    assert is_hard(order("estop", args={"hard": value})) is said
+    assert confirmed(order("clear", args={"confirm_drop": value})) is said
 
 
 @pytest.mark.parametrize(

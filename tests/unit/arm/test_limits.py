@@ -82,7 +82,7 @@ class Watch:
 
 
 @BOTH
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(walk=walks, ticks=ticks_s)
 def test_no_limit_is_ever_exceeded(
     limits: Limits, walk: list[tuple[Vec3, Vec3, int]], ticks: list[float]
@@ -99,7 +99,7 @@ def test_no_limit_is_ever_exceeded(
 
 
 @BOTH
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(point=points, turn=turns, ticks=ticks_s)
 def test_a_standing_target_is_reached_exactly_without_overshoot(
     limits: Limits, point: Vec3, turn: Vec3, ticks: list[float]
@@ -181,7 +181,7 @@ def test_speed_limit_lowered_in_motion_brakes_within_acceleration() -> None:
 
 @ZONES
 @BOTH
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(walk=walks, ticks=ticks_s)
 def test_walls_are_never_crossed_and_limits_still_hold(
     limits: Limits, zone: Zone, walk: list[tuple[Vec3, Vec3, int]], ticks: list[float]
@@ -199,7 +199,7 @@ def test_walls_are_never_crossed_and_limits_still_hold(
 
 
 @ZONES
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=st.tuples(st.floats(0.5, 8.0), st.floats(0.5, 8.0), st.floats(0.5, 8.0)),
     brake_at=st.integers(20, 300),

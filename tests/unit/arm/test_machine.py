@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from proto.reasons import STATES, State
-from services.arm.machine import MOVING, Machine, Rules, Situation, Verb
-from services.arm.machine import EngageOn as Mode
+from services.arm.machine import MOVING, Machine
+from services.arm.situation import EngageOn as Mode
+from services.arm.situation import Rules, Situation, Verb
 
 
 def now(m: Machine) -> str:
@@ -171,7 +172,7 @@ def test_let_go_and_homing_end_in_hold() -> None:
 class TestArming:
     def test_waits_for_drives_and_feedback(self) -> None:
         m = machine()
-        assert m.step(Situation(verb="arm", drives_on=False)) == "ok"
+        assert m.step(Situation(verb="arm", drives_on=False)) == "pending"
         assert (m.state, m.arming) == ("DISARMED", True)
         m.step(Situation(drives_on=True, feedback_ok=False))
         assert now(m) == "DISARMED"
@@ -208,6 +209,37 @@ class TestArming:
         m.step(Situation(fault="driver_missing"))
         m.step(Situation())
         assert now(m) == "DISARMED"
+
+    @pytest.mark.parametrize("busy", ["sdk_hung", "can_silent"])
+    def test_a_driver_that_is_busy_switching_on_is_waited_for(self, busy: Any) -> None:
+        m = machine()
+        m.step(Situation(verb="arm", drives_on=False))
+        m.step(Situation(protect=busy, drives_on=False, feedback_ok=False))
+        m.step(Situation(fault=busy, feedback_ok=False))
+        m.step(Situation(protect=busy))
+        assert (m.state, m.arming) == ("DISARMED", True)
+        m.step(Situation())
+        assert now(m) == "HOLD"
+
+    @pytest.mark.parametrize("busy", ["sdk_hung", "can_silent"])
+    def test_auto_arm_does_not_begin_while_the_driver_is_busy(self, busy: Any) -> None:
+        for situation in (Situation(fault=busy), Situation(protect=busy)):
+            m = machine(auto=True)
+            m.step(situation)
+            assert not m.arming
+
+    def test_after_a_disarm_auto_arm_keeps_off_until_an_arm(self) -> None:
+        m = machine("HOLD", auto=True)
+        assert m.step(Situation(verb="disarm")) == "ok"
+        for _ in range(10):
+            m.step(Situation())
+        assert now(m) == "DISARMED"
+        assert m.step(Situation(verb="arm")) == "ok"
+        assert now(m) == "HOLD"
+        m.step(Situation(fault="can_silent"))
+        m.step(Situation())
+        m.step(Situation())
+        assert now(m) == "HOLD"
 
     def test_auto_arm_arms_and_clears_a_fault_whose_cause_is_gone(self) -> None:
         m = machine(auto=True)
@@ -280,20 +312,28 @@ class TestLeavingProtectiveStop:
 
 class TestResetAfterEstop:
     @pytest.mark.parametrize(
-        ("before", "drives_on", "clear_needed", "after"),
+        ("before", "drives_on", "vendor_stopped", "clear_needed", "after"),
         [
-            ("DISARMED", True, False, "DISARMED"),
-            ("HOLD", True, False, "HOLD"),
-            ("HOMING", True, False, "HOLD"),
-            ("ENGAGED", True, False, "HOLD"),
-            ("PROTECTIVE_STOP", True, False, "HOLD"),
-            ("FAULT", True, False, "FAULT"),
-            ("ENGAGED", False, False, "DISARMED"),
-            ("ENGAGED", True, True, "DISARMED"),
+            ("DISARMED", True, False, False, "DISARMED"),
+            ("HOLD", True, False, False, "HOLD"),
+            ("HOMING", True, False, False, "HOLD"),
+            ("ENGAGED", True, False, False, "HOLD"),
+            ("PROTECTIVE_STOP", True, False, False, "HOLD"),
+            ("FAULT", True, False, False, "FAULT"),
+            ("ENGAGED", False, False, False, "DISARMED"),
+            ("ENGAGED", True, True, False, "HOLD"),
+            ("ENGAGED", True, False, True, "HOLD"),
+            ("ENGAGED", True, True, True, "DISARMED"),
+            ("FAULT", True, True, True, "FAULT"),
         ],
     )
     def test_where_it_leads(
-        self, before: State, drives_on: bool, clear_needed: bool, after: State
+        self,
+        before: State,
+        drives_on: bool,
+        vendor_stopped: bool,
+        clear_needed: bool,
+        after: State,
     ) -> None:
         m = Machine(
             Rules(
@@ -305,6 +345,7 @@ class TestResetAfterEstop:
         )
         m.state = before
         m.step(Situation(estop=True))
+        m.vendor_stopped = vendor_stopped
         assert m.step(Situation(verb="reset", drives_on=drives_on)) == "ok"
         assert now(m) == after
         assert m.needs_engage
@@ -318,12 +359,114 @@ class TestResetAfterEstop:
         assert m.step(situation).startswith("refused: ")
         assert now(m) == "ESTOP_LATCHED"
 
+    def test_what_the_last_estop_sent_does_not_count(self) -> None:
+        rules = Rules(
+            engage_on="command", auto_arm=False, simulated=False, clear_needed_after_estop=True
+        )
+        m = Machine(rules)
+        m.state = "HOLD"
+        m.step(Situation(estop=True))
+        m.vendor_stopped = True
+        m.step(Situation(verb="reset"))
+        m.state = "HOLD"
+        m.step(Situation(estop=True))
+        m.step(Situation(verb="reset"))
+        assert now(m) == "HOLD"
+
+    def test_with_a_fault_it_leads_to_fault_and_from_there_a_clear_leads_out(self) -> None:
+        """Refused because of the fault it would shut the only way to the clear."""
+        m = machine("HOLD")
+        m.step(Situation(estop=True))
+        assert m.step(Situation(verb="clear", fault="fault")) == "refused: fault"
+        assert m.step(Situation(verb="reset", fault="can_silent", at_rest=False)) == (
+            "refused: still braking"
+        )
+        assert m.step(Situation(verb="reset", fault="can_silent")) == "ok"
+        assert (m.state, m.cause) == ("FAULT", "can_silent")
+        assert m.step(Situation(verb="clear")) == "ok"
+        assert now(m) == "DISARMED"
+
     def test_release_of_the_bit_changes_nothing(self) -> None:
         m = machine("ENGAGED", "tracking", auto=True)
         m.step(Situation(estop=True, estop_clear=False))
         for _ in range(1000):
             m.step(Situation(taken=True, enable_rose=True))
         assert now(m) == "ESTOP_LATCHED"
+
+
+class TestCommandsEveryTick:
+    """A pedal may repeat its engage every tick: nothing else may wait for it."""
+
+    def test_a_let_go_is_obeyed(self) -> None:
+        m = machine("ENGAGED")
+        assert m.step(Situation(verb="engage", let_go=True)) == "ok"
+        assert now(m) == "HOLD"
+
+    def test_an_offer_is_taken(self) -> None:
+        m = machine("HOLD")
+        assert m.step(Situation(verb="engage", taken=True)) == "pending"
+        assert now(m) == "ENGAGED"
+
+    def test_but_not_in_the_step_in_which_the_engage_came_that_it_needs(self) -> None:
+        m = machine("HOLD", needs_engage=True)
+        assert m.step(Situation(verb="engage", taken=True)) == "pending"
+        assert now(m) == "HOLD"
+
+    def test_nor_in_that_of_a_release(self) -> None:
+        m = machine("HOLD")
+        m.step(Situation(verb="release", taken=True))
+        assert now(m) == "HOLD"
+
+    def test_a_refused_command_ends_homing_too(self) -> None:
+        m = machine("HOMING")
+        assert m.step(Situation(verb="clear", verb_refused="no")) == "refused: no"
+        assert now(m) == "HOLD"
+        m = machine("HOMING")
+        assert m.step(Situation(verb="home", verb_refused="no")) == "refused: no"
+        assert now(m) == "HOMING"
+
+
+class TestRefusedEngage:
+    """An engage that comes to nothing has changed nothing."""
+
+    @pytest.mark.parametrize("needed", [False, True])
+    def test_in_hold(self, needed: bool) -> None:
+        m = machine("HOLD", "tracking", needs_engage=needed)
+        for _ in range(3):  # a pedal repeats it
+            m.step(Situation(verb="engage"))
+        assert not m.needs_engage
+        m.engage_refused()
+        assert m.needs_engage is needed
+        m.needs_engage = not needed
+        m.engage_refused()
+        assert m.needs_engage is not needed
+
+    def test_out_of_a_protective_stop_it_stays_needed(self) -> None:
+        m = machine("PROTECTIVE_STOP", "tracking", cause="jump")
+        m.step(Situation(verb="engage"))
+        m.engage_refused()
+        assert (m.state, m.needs_engage) == ("HOLD", True)
+
+    def test_by_a_stop_on_the_way(self) -> None:
+        m = machine("HOLD", "tracking", needs_engage=True)
+        m.step(Situation(verb="engage"))
+        m.step(Situation(protect="can_silent"))
+        assert (m.state, m.needs_engage) == ("PROTECTIVE_STOP", True)
+
+    def test_a_release_after_it_stands(self) -> None:
+        m = machine("HOLD", "tracking")
+        m.step(Situation(verb="engage"))
+        m.step(Situation(verb="release"))
+        m.engage_refused()
+        assert m.needs_engage
+
+    def test_once_engaged_it_is_used_up(self) -> None:
+        m = machine("HOLD", "tracking", needs_engage=True)
+        m.step(Situation(verb="engage"))
+        m.step(Situation(taken=True))
+        m.step(Situation(let_go=True))
+        m.engage_refused()
+        assert (m.state, m.needs_engage) == ("HOLD", False)
 
 
 def test_clear_of_a_standing_fault_is_refused() -> None:

@@ -80,7 +80,7 @@ def test_a_wait_in_the_past_is_no_wait() -> None:
     assert Mailbox().take(-1.0) is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from([OLD, NEW, HOLD, ESTOP, ENABLE, None]), max_size=40))
 def test_one_take_for_one_filled_slot(jobs: list[PoseJob | StopJob | VerbJob | None]) -> None:
     """None takes. A take gets a job exactly when something was put since the last one."""

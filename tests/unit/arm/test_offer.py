@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from services.arm.machine import EngageOn
 from services.arm.offer import Offer
+from services.arm.situation import EngageOn
 from tests.unit.arm.make import HELD, target, untracked
 
 S = 1_000_000_000
@@ -55,6 +55,23 @@ def test_never_offered_while_an_engage_is_needed(engage_on: EngageOn) -> None:
     assert offer.in_hold(S, at_rest=True, needs_engage=True) is None
 
 
+@pytest.mark.parametrize("engage_on", ["tracking", "command", "enable_bit"])
+def test_an_offer_that_stood_dies_with_the_need_of_an_engage(engage_on: EngageOn) -> None:
+    offer = published(engage_on)
+    offer.in_hold(S, at_rest=True, needs_engage=True)
+    assert not offer.taken_by(target(), *HELD, S)
+
+
+def test_one_engage_command_is_good_for_one_clutch() -> None:
+    """Let go within the two seconds, the arm must not be taken again without a new command."""
+    offer = published("command")
+    offer.engaged()
+    offer.enter_hold()
+    for _ in range(3):
+        assert offer.in_hold(S + 500 * MS, at_rest=True, needs_engage=False) is None
+    assert not offer.window_ended(3 * S)
+
+
 def test_command_mode_offers_for_two_seconds_then_says_so_once() -> None:
     offer = held("command")
     for _ in range(5):
@@ -63,6 +80,7 @@ def test_command_mode_offers_for_two_seconds_then_says_so_once() -> None:
     assert offer.in_hold(3 * S - 1, at_rest=True, needs_engage=False) == 11
     assert not offer.window_ended(3 * S - 1)
     assert offer.window_ended(3 * S)
+    offer.withdraw()
     assert not offer.window_ended(3 * S)
     assert offer.in_hold(3 * S, at_rest=True, needs_engage=False) is None
     # "refused" has been said: what was on its way must not engage any more
@@ -131,12 +149,27 @@ class TestPedal:
         offer.on_engage_command(S, 200.0, engaged=False)
         offer.in_hold(S, at_rest=True, needs_engage=False)
         assert offer.in_hold(S, at_rest=True, needs_engage=False) == 11
+        assert not offer.window_ended(S + 200 * MS - 1)
         assert not offer.taken_by(target(), *HELD, S + 200 * MS)
         assert offer.in_hold(S + 200 * MS, at_rest=True, needs_engage=False) is None
+        assert offer.window_ended(S + 200 * MS)
 
     def test_repeats_extend_and_a_plain_engage_ends_hold_to_run(self) -> None:
         offer = published("command")
+        assert not offer.pedal_up(9 * S)
         offer.on_engage_command(2 * S, 200.0, engaged=True)
-        assert offer.pedal_until_ns == 2 * S + 200 * MS
+        assert not offer.pedal_up(2 * S + 200 * MS - 1)
+        assert offer.pedal_up(2 * S + 200 * MS)
         offer.on_engage_command(3 * S, None, engaged=True)
-        assert offer.pedal_until_ns is None
+        assert not offer.pedal_up(9 * S)
+
+    def test_a_stop_does_not_turn_hold_to_run_into_free_run(self) -> None:
+        offer = held("tracking")
+        offer.on_engage_command(S, 200.0, engaged=False)
+        offer.engaged()
+        offer.leave()
+        offer.enter_hold()
+        for _ in range(3):
+            assert offer.in_hold(2 * S, at_rest=True, needs_engage=False) is None
+        offer.on_engage_command(2 * S, 200.0, engaged=False)
+        assert offer.in_hold(2 * S, at_rest=True, needs_engage=False) == 12

@@ -14,7 +14,7 @@ accelerations = st.floats(0.1, 50.0)
 ticks_s = st.floats(0.002, 0.05)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(distance=st.floats(0.0, 2.0), a=accelerations, dt_s=ticks_s)
 def test_brake_speed_uses_up_the_distance_and_no_more(
     distance: float, a: float, dt_s: float
@@ -29,7 +29,7 @@ def test_no_distance_is_no_speed() -> None:
     assert brake_speed(-0.1, 5.0, 0.01) == 0.0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     speed=st.floats(0.001, 2.0),
     a=accelerations,

@@ -47,7 +47,7 @@ def test_no_slip_changes_no_bit() -> None:
     assert apply_slip(target, IDENTITY_SLIP) == target
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(sample=poses, command=poses)
 def test_a_reseated_sample_means_the_present_command(sample: Pose, command: Pose) -> None:
     far_m, far_rad = gap(apply_slip(sample, reseat_slip(sample, command)), command)
@@ -55,7 +55,7 @@ def test_a_reseated_sample_means_the_present_command(sample: Pose, command: Pose
     assert far_rad < 1e-15
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(sample=poses, command=poses, step=vectors, turn=vectors)
 def test_after_a_reseat_the_hand_moves_the_tool_about_its_own_axes(
     sample: Pose, command: Pose, step: Vec3, turn: Vec3
@@ -68,7 +68,7 @@ def test_after_a_reseat_the_hand_moves_the_tool_about_its_own_axes(
     assert tool_turn == pytest.approx(turn, abs=1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(raw=poses, slip=slips, limited=poses)
 def test_the_lead_is_kept_and_no_more_is_given_away(raw: Pose, slip: Slip, limited: Pose) -> None:
     wish = apply_slip(raw, slip)

@@ -124,3 +124,7 @@ def test_off_linux_only_addresses_and_the_default_route_resolve(
 
 def test_this_machine_has_loopback() -> None:
     assert LO in addresses.interfaces() or not addresses.interfaces()
+
+
+def test_networks_on_a_log_line_are_readable() -> None:
+    assert f"{[parse_network('10.1.2.3/8')]}" == "[10.0.0.0/8]"

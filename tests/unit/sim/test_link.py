@@ -13,7 +13,7 @@ from sim.impair import PROFILES, Burst, Jitter, Settings, Stall
 from sim.link import Counters, Link
 
 FRAME_S = 1.0 / 72.0
-N = 20_000
+N = 10_000  # rates below are checked to about three standard deviations
 FOREVER_S = 1e9
 
 Arrival = tuple[float, int]
@@ -54,20 +54,20 @@ def test_a_clean_link_passes_all_at_once_in_order() -> None:
 
 def test_iid_loss_rate_and_independence() -> None:
     link, arrivals = run(Settings(loss_ratio=0.1))
-    assert link.counters.lost == pytest.approx(2000, abs=130)  # 3 sigma
+    assert link.counters.lost == pytest.approx(1000, abs=95)
     assert len(arrivals) == N - link.counters.lost
     got = {tag for _, tag in arrivals}
     pairs = sum(i not in got and i + 1 not in got for i in range(N - 1))
-    assert pairs == pytest.approx(200, abs=60)  # lost twice running: 1 % of the packets
+    assert pairs == pytest.approx(100, abs=45)  # lost twice running: 1 % of the packets
 
 
 def test_burst_loss_rate_and_run_length() -> None:
     link, arrivals = run(Settings(burst=Burst(0.01, 0.25)))
     # Bad state: 0.01 / (0.01 + 0.25) of the time, runs of 1 / 0.25.
-    assert link.counters.lost_burst == pytest.approx(N * 0.01 / 0.26, rel=0.3)  # 3 sigma
+    assert link.counters.lost_burst == pytest.approx(N * 0.01 / 0.26, rel=0.42)
     assert link.counters.lost == 0
     gaps = [b - a - 1 for (_, a), (_, b) in pairwise(arrivals) if b > a + 1]
-    assert sum(gaps) / len(gaps) == pytest.approx(4.0, rel=0.2)
+    assert sum(gaps) / len(gaps) == pytest.approx(4.0, rel=0.3)
 
 
 @pytest.mark.parametrize(("name", "loss"), [("wifi6", 0.001), ("wifi5", 0.003), ("wan", 0.02)])
@@ -93,14 +93,14 @@ def test_jitter_never_reorders_and_never_arrives_early() -> None:
 
 def test_duplicates_by_count_and_close_to_the_first() -> None:
     link, arrivals = run(Settings(duplicate_ratio=0.2))
-    assert link.counters.duplicated == pytest.approx(4000, abs=170)
+    assert link.counters.duplicated == pytest.approx(2000, abs=125)
     assert len(arrivals) == N + link.counters.duplicated
     assert all(0.0 <= due_s - index * FRAME_S <= 0.005 + 1e-9 for due_s, index in arrivals)
 
 
 def test_reordered_packets_are_overtaken_and_only_they() -> None:
     link, arrivals = run(Settings(reorder_ratio=0.05, reorder_ms=30.0))
-    assert link.counters.reordered == pytest.approx(1000, abs=95)
+    assert link.counters.reordered == pytest.approx(500, abs=68)
     order = [index for _, index in arrivals]
     assert sorted(order) == list(range(N))
     overtaken = sum(a > b for a, b in pairwise(order))
@@ -167,7 +167,7 @@ def test_stalls_hold_all_and_release_together() -> None:
     late = [due_s - index * FRAME_S for due_s, index in arrivals]
     assert max(late) <= 0.09
     stalls = len({due_s for (due_s, _), wait_s in zip(arrivals, late, strict=True) if wait_s > 0.0})
-    assert stalls == pytest.approx(N * FRAME_S / 5.0, rel=0.2)
+    assert stalls == pytest.approx(N * FRAME_S / 5.0, rel=0.25)
     assert link.counters.stalled == sum(wait_s > 0.0 for wait_s in late)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from proto.registry import HEALTH_FAMILIES
 from runtime import config
 from services.telemetry.app import configured_services
+from tests.config_copy import copy_config
 
 
 @pytest.mark.parametrize(
@@ -23,7 +26,10 @@ from services.telemetry.app import configured_services
         ({"ROBOT": "piper"}, ("telemetry", "ingest", "mapper", "arm-right")),
     ],
 )
-def test_derived_from_the_settings(env: dict[str, str], expected: tuple[str, ...]) -> None:
-    found = configured_services(config.load(env))
+def test_derived_from_the_settings(
+    env: dict[str, str], expected: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = copy_config(tmp_path)
+    found = configured_services(config.load({**env, "FARHAND_CONFIG_DIR": str(folder)}))
     assert found == expected
     assert set(found) <= set(HEALTH_FAMILIES)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime import config, lockfile
+from tests.config_copy import copy_config
 from tools import run
 from tools.deployment import Deployment
 
@@ -36,7 +37,11 @@ def env(deployed: Deployment, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]
     monkeypatch.setattr(run, "is_free", lambda *_: True)
     run_dir = deployed.root / "run"
     run_dir.chmod(0o700)
-    return {"ROBOT": "sim", "FARHAND_RUN_DIR": str(run_dir)}
+    return {
+        "ROBOT": "sim",
+        "FARHAND_RUN_DIR": str(run_dir),
+        "FARHAND_CONFIG_DIR": str(copy_config(deployed.root)),
+    }
 
 
 def start(env: dict[str, str], deployed: Deployment) -> tuple[int, list[list[str]]]:
@@ -54,7 +59,7 @@ def test_the_supervisor_takes_over_in_the_foreground(
     told = capsys.readouterr().out
     for piece in (
         "robot sim",
-        "127.0.0.1, port 8888 right hand, 8889 left",
+        "127.0.0.1 only (LISTEN=lan make run lets a real one in), port 8888 right hand, 8889",
         "python -m tools.tap",
         "http://127.0.0.1:8010/health",
         "http://127.0.0.1:8010/metrics",
@@ -71,6 +76,7 @@ def test_the_supervisor_takes_over_in_the_foreground(
         ("FARHAND_ARM__CONTROL_HZ", "9", "control_hz"),
         ("FARHAND_NETWORK__LISTEN", '["10.0.0"]', "[network] listen"),
         ("FARHAND_NETWORK__ALLOW", '["lan"]', "[network] allow"),
+        ("FARHAND_RUN_DIR", "relative", "must be an absolute path"),
         ("LISTEN", "wan", "valid value is lan"),
     ],
 )
@@ -103,6 +109,16 @@ def test_before_set_up_the_fix_is_named(
     (deployed.root / missing).unlink()
     assert start(env, deployed) == (78, [])
     assert fix in capsys.readouterr().err
+
+
+def test_no_place_for_the_supervisors_socket_is_one_line(
+    env: dict[str, str], deployed: Deployment, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (deployed.root / "run").rmdir()
+    own = tmp_path / "own"
+    own.mkdir(mode=0o700)
+    assert start(env | {"FARHAND_RUN_DIR": str(own)}, deployed) == (78, [])
+    assert "mkdir -p run" in capsys.readouterr().err
 
 
 def test_listen_lan_opens_a_simulator(env: dict[str, str], deployed: Deployment) -> None:
@@ -159,15 +175,15 @@ def test_a_held_port_is_named_with_the_key_that_moves_it(
     assert len(said.splitlines()) == 1
 
 
-def test_a_robot_is_told_how_to_begin() -> None:
-    settings = config.load({"ROBOT": "sim", "FARHAND_ARM__AUTO_ARM": "false"})
+def test_a_robot_is_told_how_to_begin(env: dict[str, str]) -> None:
+    settings = config.load(env | {"FARHAND_ARM__AUTO_ARM": "false"})
     lines = run.banner(settings, ["127.0.0.1", "10.0.0.5"], Deployment(Path("/nowhere")))
-    assert any("127.0.0.1 or 10.0.0.5" in line for line in lines)
+    assert any("UDP 10.0.0.5 or 127.0.0.1, port" in line for line in lines)
     assert any("arm right, then home right, then engage right" in line for line in lines)
 
 
-def test_listen_with_lan_on_a_robot_changes_nothing() -> None:
-    env = {"ROBOT": "piper", "LISTEN": "lan"}
+def test_listen_with_lan_on_a_robot_changes_nothing(env: dict[str, str]) -> None:
+    env |= {"ROBOT": "piper", "LISTEN": "lan"}
     settings = config.load(env)
     before = settings.network.listen
     assert run.open_to_lan(env, settings)

@@ -1,0 +1,1 @@
+"""What tools.doctor looks at, one module a subject."""
