@@ -141,8 +141,6 @@ def _one_line_hook(
 
 def _run(declared: Service, body: Body, args: tuple[str, ...], log: Logger) -> int:
     settings = config.load(os.environ)
-    for warning in config.warnings(settings):
-        log.warning("config_doubtful", why=warning)
     clock = MonotonicClock()
     directory = run_dir(config.REPO_ROOT, os.environ, Path(tempfile.gettempdir()))
     lock = lockfile.acquire(directory / f"{declared.family}.lock", clock=clock)

@@ -8,6 +8,7 @@ from proto.messages import ArmState, HandPose
 from proto.reasons import SIDES, Side
 from proto.topics import ARM_STATES, ARM_TARGETS, HAND_POSES
 from proto.views import ArmClutch
+from runtime import config
 from runtime.service import Context, run_as_main
 from services.mapper.side import SideMapper
 
@@ -65,6 +66,8 @@ class Mapper:
 
 def body(context: Context) -> None:
     """Sets the mapper up on the loop."""
+    for warning in config.warnings(context.settings):
+        context.log.warning("config_doubtful", why=warning)
     Mapper(context)
 
 
