@@ -97,7 +97,9 @@ class Machine:
             return "ok" if s.verb == "estop" else _refused(s, "estop")
         if s.fault and self.state != "DISARMED":
             self._fail(s.fault)
-            return _refused(s, s.fault)
+            # A reset only leads back to FAULT; refused, the one way out (clear) would be shut.
+            if (self.state, s.verb) != ("ESTOP_LATCHED", "reset"):
+                return _refused(s, s.fault)
         protect = self._protective_cause(s)
         if protect:
             self._enter("PROTECTIVE_STOP", protect)
