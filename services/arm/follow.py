@@ -99,21 +99,28 @@ class Follower:
             self._jumped_at_ns = target.t_recv_ns
         if self._jumped_at_ns is None:
             return True
-        if self._reachable(_good(target, 0)):
+        # One more leap may lead back however long it took; without one only a hand that is where
+        # it was: with time alone any place would come into reach.
+        until_ns = target.t_recv_ns if target.jump else self._jumped_at_ns
+        if self._reachable(_good(target, 0), until_ns):
             self._jumped_at_ns = None
             return True
         if target.t_recv_ns - self._jumped_at_ns > JUMP_RETURN_NS:
             self._end("jump")
         return False
 
-    def _reachable(self, new: Good) -> bool:
-        dt_s = (new.t_recv_ns - self.good.t_recv_ns) * 1e-9
-        far_m = vnorm(vsub(new.p_m, self.good.p_m))
+    def _reachable(self, new: Good, until_ns: int) -> bool:
+        """Whether a hand gets to `new` by then; what a wall cut off the target counts as way."""
+        dt_s = (until_ns - self.good.t_recv_ns) * 1e-9
+        cut_mm = abs(new.target.outside_mm - self.good.target.outside_mm)
+        far_m = vnorm(vsub(new.p_m, self.good.p_m)) + cut_mm * 1e-3
         far_rad = quat_angle_rad(new.q_xyzw, self.good.q_xyzw)
         near = far_m <= self._rules.scale * (HAND_MAX_MPS * dt_s + HAND_STEP_M)
         return near and far_rad <= HAND_MAX_RADPS * dt_s + HAND_STEP_RAD
 
     def _take(self, new: Good, now_ns: int, command: tuple[Vec3, Quat]) -> None:
+        if now_ns - new.t_recv_ns > BRAKE_AGE_NS:
+            return  # it waited behind a stage that stood still: not fresh, and never played
         gap_ns = now_ns - self.good.t_recv_ns
         self.good = new
         if not self.braking:
