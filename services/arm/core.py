@@ -286,6 +286,7 @@ class ArmCore:
         if held is None or not taken:
             return
         self.desk.settle("ok")
+        self.offer.engaged()
         self.engagement.begin(taken[0], now_ns, held)
         for target in taken[1:]:
             self.engagement.on_target(target, now_ns, held)

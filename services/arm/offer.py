@@ -67,6 +67,10 @@ class Offer:
         self._rest_ticks = 0
         self._enable_was_low = False
 
+    def engaged(self) -> None:
+        """The offer was taken, and with it the engage command: it counts once."""
+        self._window_until_ns = 0
+
     def leave(self) -> None:
         """The arm left HOLD for anything but ENGAGED, or left ENGAGED: the number is dead."""
         self._id = 0
