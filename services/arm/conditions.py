@@ -22,6 +22,8 @@ FEEDBACK_FAULT_PERIODS: Final = 5.0
 # One failed call stops the arm; so many in a second are a fault.
 ERRORS_FAULT: Final = 3
 ERRORS_WINDOW_NS: Final = 1_000_000_000
+# Our own process slept this long: its driver thread did too, and has this long to look again.
+ASLEEP_NS: Final = 100_000_000
 
 
 def feedback_stop_s(info: DriverInfo) -> float:
@@ -51,9 +53,14 @@ class Judge:
         )
         self._error_times: list[int] = []
         self._errors_seen = 0
+        self._woke_ns: int | None = None
 
-    def judge(self, report: DriverReport, now_ns: int) -> Conditions:
-        """The conditions that `report` makes at `now_ns`."""
+    def judge(self, report: DriverReport, now_ns: int, late_ns: int = 0) -> Conditions:
+        """The conditions that `report` makes at `now_ns`, in a tick that comes `late_ns` late."""
+        if late_ns > ASLEEP_NS:
+            self._woke_ns = now_ns
+        if self._woke_ns is not None and now_ns - self._woke_ns < ASLEEP_NS:
+            report, now_ns = _as_before_the_sleep(report, now_ns)
         if report.in_flight_ns > CALL_HUNG_NS:
             return Conditions(fault="sdk_hung", detail="the robot may not have received the stop")
         if not (report.connected and report.alive):
@@ -94,3 +101,10 @@ class Judge:
             feedback_age_ms=age_ms,
             detail=", ".join(faults),
         )
+
+
+def _as_before_the_sleep(report: DriverReport, now_ns: int) -> tuple[DriverReport, int]:
+    """Nothing grew old while nobody looked: neither the feedback nor a call in flight."""
+    if report.state is not None:
+        now_ns = min(now_ns, report.state.t_feedback_ns)
+    return report._replace(in_flight_ns=0), now_ns

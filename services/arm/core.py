@@ -126,7 +126,7 @@ class ArmCore:
         dt_s = self._dt_s(now_ns)
         self.missed_ticks += missed
         self.report = self.driver.report()
-        self.conditions = self.judge.judge(self.report, now_ns)
+        self.conditions = self.judge.judge(self.report, now_ns, late_ns)
         self.motion.learn(self.report.state)
         self._note_latency()
         wish = self.engagement.wish(now_ns, self.motion.command)
