@@ -32,6 +32,7 @@ class Service:
     other. `stop_rank`: highest stops first and starts last (supervisor's priority).
     `hang_after_s`: heartbeat older than this means stuck, None for programs without a heartbeat.
     `cpu_budget_pct`: of one core at two hands, 50 Hz. `stdout_log` false: output goes nowhere.
+    `realtime`: SCHED_FIFO where permitted.
     """
 
     program: str
@@ -49,6 +50,7 @@ class Service:
     hang_after_s: float | None = 2.0
     cpu_budget_pct: float = 4.0
     stdout_log: bool = True
+    realtime: bool = False
 
 
 PORT_RIGHT: Final = Port(
@@ -75,6 +77,7 @@ def _arm(program: str, side: Side, *, simulator: bool) -> Service:
         subscribes=(*HAND_POSES, ARM_TARGETS[SIDES.index(side)]),
         autostart=not simulator,
         stop_rank=900,
+        realtime=True,
     )
 
 
@@ -119,6 +122,7 @@ SERVICES: Final[tuple[Service, ...]] = (
         subscribes=ARM_STATES,
         ports=(PORT_RIGHT, PORT_LEFT),
         stop_rank=200,
+        realtime=True,
     ),
     Service(
         program="mapper",
@@ -128,6 +132,7 @@ SERVICES: Final[tuple[Service, ...]] = (
         publishes=ARM_TARGETS,
         subscribes=(*HAND_POSES, *ARM_STATES),
         stop_rank=300,
+        realtime=True,
     ),
     Service(
         program="sim-operator",

@@ -7,10 +7,10 @@ process that was stopped for seconds must not act on what it missed. A stop is n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import zmq
 
@@ -19,9 +19,18 @@ from proto.messages import Message, OperatorCommand
 from proto.topics import COMMAND_ENDPOINTS, MAX_AGE_MS, Topic
 from runtime.clock import Clock
 
-MAX_WIRE_BYTES: Final = 65_536
+MAX_COMMAND_BYTES: Final = 65_536
 # Per subscriber. PUB drops beyond it, so a stalled reader costs at most 200 kB here.
 PUBLISH_QUEUE: Final = 200
+# Messages read on one wake: more than the queues of two publishers hold, and an end, because a
+# sender in a tight loop must not keep us here.
+DRAIN_LIMIT: Final = 4096
+COMMAND_DRAIN_LIMIT: Final = 64
+# A larger step of `seq` is no loss but garbage; sums of it would not fit a message any more.
+MAX_GAP: Final = 1_000_000
+
+
+Views = Mapping[type[Message], type[Message]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,10 @@ class Identity:
 
     boot: int
     host: int
+
+
+def _header(seq: int, who: Identity, clock: Clock) -> dict[str, int]:
+    return {"seq": seq, "boot": who.boot, "host": who.host, "t_mono_ns": clock.now_ns()}
 
 
 def ipc_endpoint(run_dir: Path, name: str) -> str:
@@ -54,21 +67,16 @@ class Publisher:
     def publish(self, topic: Topic, message: Message) -> None:
         """Sends `message`; header fields of the given one are overwritten. Never blocks."""
         self._seq[topic.name] += 1
-        header = {
-            "seq": self._seq[topic.name],
-            "boot": self._who.boot,
-            "host": self._who.host,
-            "t_mono_ns": self._clock.now_ns(),
-        }
-        self.socket.send_multipart((topic.name.encode(), encode_stamped(message, header)))
+        header = _header(self._seq[topic.name], self._who, self._clock)
+        self.socket.send(topic.name.encode(), zmq.SNDMORE)
+        self.socket.send(encode_stamped(message, header))
 
     def close(self) -> None:
         """Closes the socket at once."""
         self.socket.close(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(NamedTuple):
     """One message and its topic."""
 
     topic: Topic
@@ -80,7 +88,8 @@ class Subscriber:
 
     `counters` has: received, gaps (messages missed), stale, and one per EnvelopeError reason,
     bad_frames and unknown_topic. `foreign_host_ns` is when a message of another machine was seen
-    last: its stamps cannot be compared with ours, so it is dropped.
+    last: its stamps cannot be compared with ours, so it is dropped unless it is a stop.
+    `views` names the part of a message type that is to be decoded instead of all of it.
     """
 
     def __init__(
@@ -91,22 +100,25 @@ class Subscriber:
         who: Identity,
         clock: Clock,
         max_age_ms: float | None = MAX_AGE_MS,
+        views: Views | None = None,
     ) -> None:
-        self._topics = {topic.name: topic for topic in topics}
+        self._topics = {topic.name.encode(): topic for topic in topics}
+        self._views = views or {}
         self._who = who
         self._clock = clock
         self._max_age_ns = None if max_age_ms is None else int(max_age_ms * 1e6)
         self._last: dict[str, tuple[int, int]] = {}
         self.counters: Counter[str] = Counter()
         self.foreign_host_ns: int | None = None
+        # No MAXMSGSIZE: to a connecting socket an oversized message is a protocol error, after
+        # which libzmq never connects again (measured, 4.3.5). `decode` has the limit of size.
         self.socket = context.socket(zmq.SUB)
         self.socket.setsockopt(zmq.LINGER, 0)
-        self.socket.setsockopt(zmq.MAXMSGSIZE, MAX_WIRE_BYTES)
         # A restarted publisher must be heard at once; the default wait is 100 ms and grows.
         self.socket.setsockopt(zmq.RECONNECT_IVL, 10)
         self.socket.setsockopt(zmq.RECONNECT_IVL_MAX, 50)
-        for topic in self._topics.values():
-            self.socket.subscribe(topic.name.encode())
+        for name in self._topics:
+            self.socket.subscribe(name)
         for endpoint in sorted({topic.endpoint for topic in self._topics.values()}):
             self.socket.connect(ipc_endpoint(run_dir, endpoint))
 
@@ -122,11 +134,8 @@ class Subscriber:
         return fresh
 
     def frames(self) -> list[list[bytes]]:
-        """All that waits on the socket, undecoded."""
-        waiting = []
-        while _readable(self.socket):
-            waiting.append(self.socket.recv_multipart(zmq.NOBLOCK))
-        return waiting
+        """What waits on the socket, undecoded."""
+        return _waiting(self.socket, DRAIN_LIMIT)
 
     def fresh(self, frames: list[bytes]) -> Message | None:
         """The message in `frames`, None if it is bad or older than the age limit."""
@@ -143,12 +152,12 @@ class Subscriber:
         if len(frames) != 2:
             self.counters["bad_frames"] += 1
             return None
-        topic = self._topics.get(frames[0].decode(errors="replace"))
+        topic = self._topics.get(frames[0])
         if topic is None:  # subscriptions are prefixes
             self.counters["unknown_topic"] += 1
             return None
         try:
-            message = decode(topic.message, frames[1])
+            message = decode(self._views.get(topic.message, topic.message), frames[1])
         except EnvelopeError as error:
             self.counters[error.reason] += 1
             return None
@@ -158,10 +167,11 @@ class Subscriber:
         if self._max_age_ns is not None and message.host != self._who.host:
             self.counters["foreign_host"] += 1
             self.foreign_host_ns = self._clock.now_ns()
-            return None
+            if not is_stop(message):
+                return None
         boot, seq = self._last.get(topic.name, (message.boot, message.seq - 1))
         if boot == message.boot:
-            self.counters["gaps"] += max(0, message.seq - seq - 1)
+            self.counters["gaps"] += min(max(0, message.seq - seq - 1), MAX_GAP)
         self._last[topic.name] = (message.boot, message.seq)
         self.counters["received"] += 1
         return Received(topic, message)
@@ -172,10 +182,9 @@ class Subscriber:
 
 
 class LatestReader:
-    """Keeps only the newest message of each topic, and decodes it only when it is asked for.
+    """Keeps the newest message of each topic and decodes it only when asked for.
 
-    For states that are looked at less often than they come: a reader of 100 Hz states that needs
-    them at 30 Hz spends a third, and wakes for none of them.
+    A reader of 100 Hz states that needs them at 30 Hz spends a third, and wakes for none of them.
     """
 
     def __init__(
@@ -185,9 +194,12 @@ class LatestReader:
         topics: Iterable[Topic],
         who: Identity,
         clock: Clock,
+        views: Views | None = None,
     ) -> None:
-        self._reader = Subscriber(context, run_dir, topics, who, clock)
-        self._newest: dict[str, list[bytes]] = {}
+        wanted = tuple(topics)
+        self._wanted = frozenset(topic.name.encode() for topic in wanted)
+        self._reader = Subscriber(context, run_dir, wanted, who, clock, views=views)
+        self._newest: dict[bytes, list[bytes]] = {}
 
     @property
     def counters(self) -> Counter[str]:
@@ -197,8 +209,11 @@ class LatestReader:
     def take(self, topic: Topic) -> Message | None:
         """The newest message of `topic` that was not taken yet, if it is fresh."""
         for frames in self._reader.frames():
-            self._newest[frames[0].decode(errors="replace")] = frames
-        frames = self._newest.pop(topic.name, [])
+            if frames[0] not in self._wanted:  # subscriptions are prefixes
+                self.counters["unknown_topic"] += 1
+                continue
+            self._newest[frames[0]] = frames
+        frames = self._newest.pop(topic.name.encode(), [])
         return self._reader.fresh(frames) if frames else None
 
     def close(self) -> None:
@@ -209,6 +224,14 @@ class LatestReader:
 def is_stop(message: Message) -> bool:
     """Whether `message` asks for an e-stop, which is acted on however late it comes."""
     return getattr(message, "estop", False) is True or getattr(message, "verb", "") == "estop"
+
+
+def _waiting(socket: zmq.Socket[bytes], limit: int) -> list[list[bytes]]:
+    """At most `limit` of the messages that have arrived; the poller comes back for the rest."""
+    waiting: list[list[bytes]] = []
+    while len(waiting) < limit and _readable(socket):
+        waiting.append(socket.recv_multipart(zmq.NOBLOCK))
+    return waiting
 
 
 def _readable(socket: zmq.Socket[bytes]) -> bool:
@@ -225,14 +248,13 @@ class CommandServer:
         self.counters: Counter[str] = Counter()
         self.socket = context.socket(zmq.PULL)
         self.socket.setsockopt(zmq.LINGER, 0)
-        self.socket.setsockopt(zmq.MAXMSGSIZE, MAX_WIRE_BYTES)
+        self.socket.setsockopt(zmq.MAXMSGSIZE, MAX_COMMAND_BYTES)
         self.socket.bind(ipc_endpoint(run_dir, COMMAND_ENDPOINTS[addressee]))
 
     def drain(self) -> list[OperatorCommand]:
-        """All commands that have arrived, stops first; their age is the caller's to judge."""
+        """The commands that have arrived, stops first; their age is the caller's to judge."""
         commands = []
-        while _readable(self.socket):
-            frames = self.socket.recv_multipart(zmq.NOBLOCK)
+        for frames in _waiting(self.socket, COMMAND_DRAIN_LIMIT):
             if len(frames) != 2:
                 self.counters["bad_frames"] += 1
                 continue
@@ -270,13 +292,12 @@ class CommandClient:
         """Sends, waiting at most `timeout_ms` for somebody to listen. False: nobody does."""
         if not self.socket.poll(timeout_ms, zmq.POLLOUT):
             return False
-        header = {
-            "seq": 1,
-            "boot": self._who.boot,
-            "host": self._who.host,
-            "t_mono_ns": self._clock.now_ns(),
-        }
-        self.socket.send_multipart((self._name, encode_stamped(command, header)), zmq.NOBLOCK)
+        header = _header(1, self._who, self._clock)
+        frames = (self._name, encode_stamped(command, header))
+        try:
+            self.socket.send_multipart(frames, zmq.NOBLOCK)
+        except zmq.Again:  # it went away since the look
+            return False
         return True
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ where it came from and what would be valid. Holds no values: runtime/settings.py
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
@@ -38,6 +37,8 @@ ENV_PREFIX: Final = "FARHAND_"
 # FARHAND_ names that are no configuration keys.
 ENV_RESERVED: Final = frozenset({"FARHAND_RUN_DIR", "FARHAND_CONFIG_DIR"})
 SIDED: Final = ("mapper", "arm")
+# Whole numbers up to here are exact as floats; TOML has no limit, float() has.
+MAX_WHOLE: Final = 2**53
 
 Table = dict[str, Any]
 
@@ -87,12 +88,13 @@ def _robot_file(robot: str, config_dir: Path) -> Path:
 
 
 def _from_env(env: Mapping[str, str]) -> Table:
+    """Published names first, so that of two names for one key ours decides, whatever the order."""
     table: Table = {}
+    for name, (section, key) in ALIASES.items():
+        if name in env:
+            table.setdefault(section, {})[key] = _parse(env[name], name)
     for name, text in env.items():
-        if name in ALIASES:
-            section, key = ALIASES[name]
-            table.setdefault(section, {})[key] = _parse(text, name)
-        elif name.startswith(ENV_PREFIX) and name not in ENV_RESERVED:
+        if name.startswith(ENV_PREFIX) and name not in ENV_RESERVED:
             _put_env(table, name, text)
     return table
 
@@ -104,6 +106,8 @@ def _put_env(table: Table, name: str, text: str) -> None:
     base, _, side = section.rpartition("_")
     if base in SIDED and side in SIDES:
         table.setdefault(base, {}).setdefault(side, {})[key] = _parse(text, name)
+    elif section in SIDED and key in SIDES:
+        raise ConfigError(f"{name}: write {ENV_PREFIX}{section.upper()}_{key.upper()}__<KEY>")
     else:
         table.setdefault(section, {})[key] = _parse(text, name)
 
@@ -111,18 +115,21 @@ def _put_env(table: Table, name: str, text: str) -> None:
 def _parse(text: str, name: str) -> Any:
     """A TOML value, or the bare text where that is none (`sim` for `"sim"`)."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        table = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
+        table = {}
+    if table.keys() != {"value"}:
         if any(mark in text for mark in "[]{}\"'\n="):
-            raise ConfigError(f"{name}: cannot read {text!r} as a TOML value") from None
+            raise ConfigError(f"{name}: cannot read {text!r} as a TOML value")
         return text
+    return table["value"]
 
 
 def _overlay(merged: Table, layer: Table, origin: str) -> None:
     for section, table in layer.items():
         if section in ALIASES:
             target, key = ALIASES[section]
-            _set(merged.setdefault(target, {}), target, key, table, origin)
+            _overlay_section(merged.setdefault(target, {}), target, {key: table}, origin)
             continue
         if section not in SECTIONS:
             valid = ", ".join((*SECTIONS, *ALIASES))
@@ -133,16 +140,22 @@ def _overlay(merged: Table, layer: Table, origin: str) -> None:
 
 
 def _overlay_section(into: Table, section: str, table: Table, origin: str) -> None:
+    """A side's own value beats the shared one of its layer; a later layer beats both."""
+    sides = SIDES if section in SIDED else ()
+    own = {key: value for key, value in table.items() if key in sides and isinstance(value, dict)}
     for key, value in table.items():
-        if section in SIDED and key in SIDES and isinstance(value, dict):
-            side_table = into.setdefault(key, {})
-            for side_key, side_value in value.items():
-                _set(side_table, section, side_key, side_value, origin, f"{section}.{key}")
-        else:
-            _set(into, section, key, value, origin)
+        if key not in own:
+            name = _set(into, section, key, value, origin)
+            for side in sides:
+                into.get(side, {}).pop(name, None)
+    for side, side_table in own.items():
+        side_into = into.setdefault(side, {})
+        for key, value in side_table.items():
+            _set(side_into, section, key, value, origin, f"{section}.{side}")
 
 
-def _set(into: Table, section: str, key: str, value: Any, origin: str, shown: str = "") -> None:
+def _set(into: Table, section: str, key: str, value: Any, origin: str, shown: str = "") -> str:
+    """Puts a checked value under its own name, which is returned: `key` may be an alias."""
     if key in ALIASES and ALIASES[key][0] == section:
         key = ALIASES[key][1]
     spec = _keys(section).get(key)
@@ -150,6 +163,7 @@ def _set(into: Table, section: str, key: str, value: Any, origin: str, shown: st
     if spec is None:
         raise ConfigError(f"{where}: unknown key; valid: {', '.join(_keys(section))}")
     into[key] = _checked(spec, value, where)
+    return key
 
 
 def _keys(section: str) -> dict[str, Key]:
@@ -167,7 +181,7 @@ def _checked(spec: Key, value: Any, where: str) -> Any:
 
 
 def _scalar(spec: Key, value: Any, where: str) -> Any:
-    if spec.kind is float and type(value) is int:
+    if spec.kind is float and type(value) is int and abs(value) <= MAX_WHOLE:
         value = float(value)
     if not _is(spec.kind, value):
         names = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
@@ -185,11 +199,15 @@ def _is(kind: type, value: Any) -> bool:
 
 
 def _check_bounds(low: float, high: float, value: float, where: str) -> None:
-    if not (math.isfinite(value) and low <= value <= high):
-        raise ConfigError(f"{where}: must lie in {low:g} … {high:g}, is {value:g}")
+    if not low <= value <= high:  # false for nan, too
+        raise ConfigError(f"{where}: must lie in {low:g} … {high:g}, is {value}")
 
 
 def _build(robot: str, merged: Table) -> Settings:
+    for section in SECTIONS:
+        missing = sorted(_keys(section).keys() - merged.get(section, {}).keys())
+        if missing:
+            raise ConfigError(f"config/default.toml: [{section}] lacks {', '.join(missing)}")
     sides = [side for side in SIDES if side in merged["arm"]]
     if not sides:
         raise ConfigError(f"robot {robot}: needs [arm.right] or [arm.left], else nothing moves")
@@ -229,6 +247,8 @@ def _check_whole(settings: Settings) -> None:
             )
     if settings.ingest.port_right == settings.ingest.port_left:
         raise ConfigError("[ingest] port_right and port_left must differ")
+    if settings.telemetry.tap_port == settings.telemetry.http_port:
+        raise ConfigError("[telemetry] tap_port and http_port must differ")
 
 
 def warnings(settings: Settings) -> list[str]:

@@ -64,6 +64,9 @@ class Loop:
             if source in ready:
                 handler()
         for tick, tick_handler in self._ticks:
+            fd = tick.fileno()
+            if fd is not None and fd not in ready:  # spares a read that would find nothing
+                continue
             expired = tick.expirations()
             if expired:
                 self._drain_all()

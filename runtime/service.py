@@ -5,6 +5,7 @@ Whatever a service raises becomes one line and an exit code; nothing is swallowe
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -24,19 +25,28 @@ from proto.messages import ServiceHealth
 from proto.registry import Service, service
 from proto.topics import Topic, health_topic
 from runtime import config, lockfile
-from runtime.bus import Identity, LatestReader, Publisher, Subscriber, ipc_endpoint
+from runtime.bus import (
+    Identity,
+    LatestReader,
+    Publisher,
+    Subscriber,
+    Views,
+    ipc_endpoint,
+)
 from runtime.clock import NS_PER_S, Clock, MonotonicClock, boot_id
 from runtime.errors import EXIT_OK, ConfigError, FarhandError
 from runtime.heartbeat import Heartbeat, StartStamp
 from runtime.log import Logger, setup
 from runtime.loop import Loop
-from runtime.realtime import set_timer_slack_1ns
+from runtime.realtime import set_timer_slack_1ns, try_fifo
 from runtime.rundir import run_dir
 from runtime.settings import Settings
 from runtime.tick import Tick
 
 VERSION: Final = "0.1.0"
 HOUSEKEEPING_PERIOD_NS: Final = 200_000_000
+# ZeroMQ's threads and a driver's inherit it: they are started after.
+FIFO_PRIORITY: Final = 30
 HEALTH_EVERY: Final = 5  # housekeeping ticks: 1 Hz
 # A second request to stop, or this long after the first, ends the process at once.
 STOP_PATIENCE_NS: Final = 1_500_000_000
@@ -86,14 +96,14 @@ class Context:
     on_stop: Callable[[], None] | None = None
     at_end: Callable[[], object] | None = None
 
-    def subscriber(self, *topics: Topic) -> Subscriber:
+    def subscriber(self, *topics: Topic, views: Views | None = None) -> Subscriber:
         """A SUB socket for `topics`; by default all that the process table gives this service."""
         wanted = topics or self.declared.subscribes
-        return Subscriber(self.zmq, self.run_dir, wanted, self.who, self.clock)
+        return Subscriber(self.zmq, self.run_dir, wanted, self.who, self.clock, views=views)
 
-    def latest(self, *topics: Topic) -> LatestReader:
+    def latest(self, *topics: Topic, views: Views | None = None) -> LatestReader:
         """The newest of each of `topics`, when asked."""
-        return LatestReader(self.zmq, self.run_dir, topics, self.who, self.clock)
+        return LatestReader(self.zmq, self.run_dir, topics, self.who, self.clock, views)
 
 
 Body = Callable[[Context], None]
@@ -131,8 +141,6 @@ def _one_line_hook(
 
 def _run(declared: Service, body: Body, args: tuple[str, ...], log: Logger) -> int:
     settings = config.load(os.environ)
-    for warning in config.warnings(settings):
-        log.warning("config_doubtful", why=warning)
     clock = MonotonicClock()
     directory = run_dir(config.REPO_ROOT, os.environ, Path(tempfile.gettempdir()))
     lock = lockfile.acquire(directory / f"{declared.family}.lock", clock=clock)
@@ -143,17 +151,21 @@ def _run(declared: Service, body: Body, args: tuple[str, ...], log: Logger) -> i
         time.sleep(delay_s)
     stamp.mark(clock.now_ns())
     set_timer_slack_1ns()
+    heart = Heartbeat(directory, declared.program, os.getpid())
+    heart.start()  # before try_fifo: its thread may wait for the disk
+    if declared.realtime and not try_fifo(FIFO_PRIORITY):
+        log.warning("fifo_refused", why="no right to SCHED_FIFO: late under load; see doctor")
     who = identity()
     zmq_context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     publisher = Publisher(zmq_context, ipc_endpoint(directory, declared.family), who, clock)
     context = Context(
         declared, args, settings, clock, directory, zmq_context, who, log, Loop(), publisher
     )
-    heart = Heartbeat(directory, declared.program, os.getpid())
-    heart.start()
     house = _Housekeeping(context, heart)
     try:
         body(context)
+        gc.collect()
+        gc.freeze()  # what start-up made stays; no later collection walks it again
         log.info("service_started", pid=os.getpid(), robot=settings.robot)
         context.loop.run()
         if context.at_end is not None:

@@ -14,7 +14,7 @@ from proto.reasons import Side
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a value must be. Lists: `items` is the exact length, None for any."""
+    """What a value must be. Lists: `items` is their length, -1 for any; None: no list."""
 
     kind: type
     doc: str

@@ -8,11 +8,11 @@ from typing import Final
 from proto.messages import ArmTarget, HandPose
 from proto.reasons import SIDES, Side
 from proto.topics import ARM_STATES, Topic
+from proto.views import HandStop
 from runtime.bus import CommandServer
 from runtime.errors import ConfigError
 from runtime.histogram import Histogram
 from runtime.log import OnChange
-from runtime.realtime import try_fifo
 from runtime.service import Context, draw_u64, flag_value, run_as_main, stay_idle
 from runtime.settings import ArmSettings
 from runtime.tick import Tick, period_from_hz
@@ -22,7 +22,6 @@ from services.arm.driver_thread import DriverThread
 from services.arm.drivers import load
 from services.arm.options import driver_options
 
-FIFO_PRIORITY: Final = 30
 CLOSE_WAIT_S: Final = 0.5
 
 
@@ -44,7 +43,7 @@ class ArmService:
             draw_u64,
         )
         self._topic: Topic = ARM_STATES[SIDES.index(side)]
-        self._bus = context.subscriber()
+        self._bus = context.subscriber(views={HandPose: HandStop})
         self._commands = CommandServer(context.zmq, context.run_dir, side)
         self._tick = Tick(period_from_hz(arm.control_hz), context.clock)
         self._lateness = Histogram()
@@ -64,7 +63,7 @@ class ArmService:
         stops = [
             self.core.on_hand_pose(item.message, now_ns)
             for item in received
-            if isinstance(item.message, HandPose)
+            if isinstance(item.message, HandStop)
         ]
         if any(stops):
             self._step(now_ns)
@@ -126,8 +125,6 @@ def body(context: Context) -> None:
     named = flag_value(context.args, "--driver")
     if named is not None:
         arm = replace(arm, driver=named)
-    if not try_fifo(FIFO_PRIORITY):
-        context.log.warning("fifo_refused", why="no SCHED_FIFO: ticks may be late under load")
     service = ArmService(context, side, arm)
     service.thread.start()
     context.at_end = lambda: service.thread.close(CLOSE_WAIT_S)

@@ -5,8 +5,7 @@ Feedback age is the truth about the robot: SDK flags and send calls are not beli
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from proto.reasons import Reason
 from services.arm.driver import DriverInfo
@@ -32,8 +31,7 @@ def feedback_stop_s(info: DriverInfo) -> float:
     return max(FEEDBACK_STOP_NS * 1e-9, FEEDBACK_STOP_PERIODS * info.feedback_period_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(NamedTuple):
     """What stands now. `detail` is for a person."""
 
     fault: Reason = ""
@@ -71,11 +69,12 @@ class Judge:
         slow = report.in_flight_ns > CALL_SLOW_NS
         # The thread that waits for the SDK cannot read feedback: both are one trouble.
         if report.in_flight_ns > CALL_HUNG_NS or (slow and age.fault == "can_silent"):
-            return replace(age, fault="sdk_hung", detail=HUNG)
+            return age._replace(fault="sdk_hung", detail=HUNG)
+        if not (failures or slow):
+            return age
         failing: Reason = (report.error_reason or "fault") if errors else ""
         often: Reason = (failing or "sdk_hung") if failures >= ERRORS_FAULT else ""
-        return replace(
-            age,
+        return age._replace(
             fault=age.fault or often,
             protect=("sdk_hung" if slow else "") or age.protect or failing,
             detail=age.detail or (report.last_error if errors else ""),
@@ -86,6 +85,8 @@ class Judge:
         new = min(report.errors - self._errors_seen, ERRORS_FAULT)
         self._errors_seen = report.errors
         slow = report.in_flight_ns > CALL_SLOW_NS
+        if not (new or slow or self._was_slow or self._error_times or self._slow_times):
+            return 0, 0
         self._error_times = _kept(self._error_times + [now_ns] * new, now_ns)
         once = [now_ns] if slow and not self._was_slow else []
         self._slow_times = _kept(self._slow_times + once, now_ns)

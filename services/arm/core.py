@@ -10,6 +10,7 @@ from typing import Final
 
 from proto.messages import ArmTarget, HandPose, OperatorCommand
 from proto.reasons import Side
+from proto.views import HandStop
 from runtime.clock import NS_PER_S
 from runtime.se3 import Pose
 from runtime.settings import ArmSettings, MapperSettings
@@ -87,7 +88,7 @@ class ArmCore:
 
     # --- inputs ----------------------------------------------------------------------------------
 
-    def on_hand_pose(self, hand: HandPose, now_ns: int) -> bool:
+    def on_hand_pose(self, hand: HandPose | HandStop, now_ns: int) -> bool:
         """The e-stop lane; True: step at once."""
         return self.estop.on_hand_pose(hand, now_ns)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from proto.messages import HandPose
+from proto.views import HandStop
 
 CLEAR_NS: Final = 1_000_000_000  # reset needs the bit unseen for so long; silence counts as clear
 
@@ -20,7 +21,7 @@ class EstopLane:
         self._level_ns: int | None = None
         self._stop = False
 
-    def on_hand_pose(self, hand: HandPose, now_ns: int) -> bool:
+    def on_hand_pose(self, hand: HandPose | HandStop, now_ns: int) -> bool:
         """Whether this message is a stop: the bit is set, or a stop was missed."""
         stop = self._is_stop(hand, now_ns)
         self._stop |= stop
@@ -31,7 +32,7 @@ class EstopLane:
         stop, self._stop = self._stop, False
         return stop
 
-    def _is_stop(self, hand: HandPose, now_ns: int) -> bool:
+    def _is_stop(self, hand: HandPose | HandStop, now_ns: int) -> bool:
         boot, count = self._counts.get(hand.side, (None, 0))
         self._counts[hand.side] = (hand.boot, hand.estop_count)
         if hand.estop:

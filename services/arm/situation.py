@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from proto.reasons import Reason
 
@@ -11,8 +11,7 @@ EngageOn = Literal["command", "enable_bit", "tracking"]
 Verb = Literal["arm", "disarm", "engage", "release", "reset", "clear", "home", "estop"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(NamedTuple):
     """All that the machine may know of this moment.
 
     `fault` and `protect` stand as long as their condition does. `protect_motion` counts only

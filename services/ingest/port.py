@@ -49,8 +49,8 @@ class HandPort:
             result = self.hand.receive(data, address, t_recv_ns, now_ns)
             if isinstance(result, Sample):
                 self._owner_socket = receiver
-                self._note_jitter(result)
                 self._publish(self._sample(result, now_ns))
+                self._note_jitter(result)
             elif isinstance(result, Stop):
                 self._publish(self._stop(result))
         self.keep_filter()

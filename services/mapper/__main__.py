@@ -7,9 +7,13 @@ from typing import Final
 from proto.messages import ArmState, HandPose
 from proto.reasons import SIDES, Side
 from proto.topics import ARM_STATES, ARM_TARGETS, HAND_POSES
+from proto.views import ArmClutch
+from runtime import config
 from runtime.service import Context, run_as_main
 from services.mapper.side import SideMapper
 
+# Above the slowest hand stream and the slowest arm (20 Hz each), below the clutch's 300 ms.
+OLD_WORD_NS: Final = 120_000_000
 STATE_TOPIC: Final = dict(zip(SIDES, ARM_STATES, strict=True))
 TARGET_TOPIC: Final = dict(zip(SIDES, ARM_TARGETS, strict=True))
 
@@ -24,7 +28,8 @@ class Mapper:
             side: SideMapper(settings.mapper[side], settings.arm[side]) for side in settings.arm
         }
         self._hands = context.subscriber(*HAND_POSES)
-        self._arms = context.latest(*ARM_STATES)
+        self._arms = context.latest(*ARM_STATES, views={ArmState: ArmClutch})
+        self._heard_ns: dict[Side, int] = dict.fromkeys(self._sides, 0)
         context.loop.on_readable(self._hands.socket, self.drain)
         context.health.counters = self._counters
 
@@ -35,16 +40,24 @@ class Mapper:
                 self._on_hand_pose(received.message)
 
     def _on_hand_pose(self, hand: HandPose) -> None:
-        """Its arm is heard first, so that no hand is judged by an arm's old word."""
         side = self._sides.get(hand.side)
         if side is None:
             return
         now_ns = self._context.clock.now_ns()
-        state = self._arms.take(STATE_TOPIC[hand.side])
-        if isinstance(state, ArmState):
-            side.on_arm_state(state, now_ns)
+        if now_ns - self._heard_ns[hand.side] > OLD_WORD_NS:
+            self._hear_arm(hand.side, side)
         target = side.on_hand_pose(hand, now_ns)
         self._context.publisher.publish(TARGET_TOPIC[hand.side], target)
+        self._hear_arm(hand.side, side)
+
+    def _hear_arm(self, name: Side, side: SideMapper) -> None:
+        """The arm's newest word. Heard after the target has left, for the next hand sample:
+        decoding it would delay this one. After a pause it is heard first (OLD_WORD_NS), so that
+        no hand is judged by an old word."""
+        state = self._arms.take(STATE_TOPIC[name])
+        if isinstance(state, ArmClutch):
+            self._heard_ns[name] = self._context.clock.now_ns()
+            side.on_arm_state(state, self._heard_ns[name])
 
     def _counters(self) -> dict[str, int]:
         mapped = {f"mapped_{name}": side.mapped for name, side in self._sides.items()}
@@ -53,6 +66,8 @@ class Mapper:
 
 def body(context: Context) -> None:
     """Sets the mapper up on the loop."""
+    for warning in config.warnings(context.settings):
+        context.log.warning("config_doubtful", why=warning)
     Mapper(context)
 
 

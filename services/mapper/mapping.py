@@ -145,22 +145,6 @@ def map_rotation(q_vr_xyzw: Quat, config: MappingConfig) -> Quat:
     return _turn(config.q_base_axes_xyzw, q_vr_xyzw, config.vr_axes)
 
 
-def unused_offsets(config: MappingConfig) -> str | None:
-    """The one warning about offsets that the chosen mode ignores; None if there is none."""
-    names = [
-        name
-        for name, value in (
-            ("position_offset_m", config.position_offset_m),
-            ("rotation_offset_deg", config.rotation_offset_deg),
-        )
-        if any(value)
-    ]
-    if config.mode == "absolute" or not names:
-        return None
-    verb = "have" if len(names) > 1 else "has"
-    return f'{" and ".join(names)} {verb} no effect in mode = "relative"; set mode = "absolute"'
-
-
 def _to_axes(v_vr: Vec3, vr_axes: VrAxes) -> Vec3:
     """M_axes v: VR axes renamed to forward, left, up."""
     x, y, z = v_vr

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from proto.messages import ArmState, ArmTarget, HandPose, Quat, Vec3
+from proto.messages import ArmTarget, HandPose, Quat, Vec3
 from proto.reasons import Reason, first_reason
 from runtime.se3 import quat_from_rpy_deg, quat_to_euler
 from runtime.settings import ArmSettings, MapperSettings
 from runtime.zone import zone_of
 from services.mapper.clutch import Clutch, Output
 from services.mapper.mapping import MappingConfig, map_absolute, map_relative
+from services.mapper.views import ArmView
 from services.mapper.walls import Walls
 
 NO_AXES = (False, False, False)
@@ -39,7 +40,7 @@ class SideMapper:
         self._rpy_deg: Vec3 | None = None
         self.mapped = 0
 
-    def on_arm_state(self, state: ArmState, now_ns: int) -> None:
+    def on_arm_state(self, state: ArmView, now_ns: int) -> None:
         """An arm_state of this side, in order."""
         self._clutch.see_arm(state, now_ns)
         self._walls.see_arm(state)

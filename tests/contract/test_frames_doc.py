@@ -61,8 +61,8 @@ def config(settings: str) -> MappingConfig:
     values = keywords(published.group(1)) if settings.startswith("Published") else {}
     for code in re.findall(r"`([^`]*)`", settings):
         values |= keywords(code)
-    if "mount_rpy_deg" in values:
-        mount = se3.quat_from_rpy_deg(values.pop("mount_rpy_deg"))
+    if "torso_base_rpy_deg" in values:  # the configuration's name for a part of T_torso_base
+        mount = se3.quat_from_rpy_deg(values.pop("torso_base_rpy_deg"))
         values["T_torso_base"] = ((0.0, -0.2, 0.5), mount)
     return MappingConfig(**values)
 

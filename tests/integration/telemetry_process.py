@@ -23,6 +23,7 @@ from proto.topics import Topic
 from runtime.bus import Identity, Publisher, ipc_endpoint
 from runtime.clock import MonotonicClock
 from runtime.service import identity
+from tests.config_copy import copy_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 15.0
@@ -93,10 +94,7 @@ class Station:
         self.who: Identity = identity()
         self.process: Program | None = None
         self._publishers: dict[str, Publisher] = {}
-        self._config = run_dir / "config"
-        # A copy, so that a developer's config/local.toml has no say.
-        ignored = shutil.ignore_patterns("local.toml")
-        shutil.copytree(ROOT / "config", self._config, ignore=ignored)
+        self._config = copy_config(run_dir)
 
     def env(self, **changes: str) -> dict[str, str]:
         """The environment of a program of this station."""

@@ -29,7 +29,6 @@ from services.mapper.mapping import (
     map_rotation,
     map_vector,
     transform_position,
-    unused_offsets,
 )
 
 Array = NDArray[np.float64]
@@ -332,29 +331,6 @@ def test_offsets_of_a_sender_cancel_in_relative_mode() -> None:
     anchor = Anchor(se3.ZERO, se3.IDENTITY, se3.ZERO, se3.IDENTITY)
     p, _ = map_relative(anchor, (0.0, 0.4, 0.0), se3.IDENTITY, config)
     assert p == (0.0, 0.0, 0.4)  # already scaled in the packet
-
-
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        (MappingConfig(), None),
-        (MappingConfig(mode="absolute", position_offset_m=(0.0, 0.0, 0.3)), None),
-        (MappingConfig(position_offset_m=(0.0, 0.0, 0.3)), "position_offset_m has no effect"),
-        (MappingConfig(rotation_offset_deg=(0.0, 90.0, 0.0)), "rotation_offset_deg has no"),
-        (
-            MappingConfig(position_offset_m=(1.0, 0.0, 0.0), rotation_offset_deg=(0.0, 90.0, 0.0)),
-            "position_offset_m and rotation_offset_deg have no effect",
-        ),
-    ],
-)
-def test_an_offset_in_relative_mode_is_told_once(config: MappingConfig, words: str | None) -> None:
-    warning = unused_offsets(config)
-    if words is None:
-        assert warning is None
-    else:
-        assert warning is not None
-        assert words in warning
-        assert "mode" in warning
 
 
 def test_a_mount_that_is_no_rotation_is_refused() -> None:

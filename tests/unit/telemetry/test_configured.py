@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from proto.registry import HEALTH_FAMILIES
 from runtime import config
 from services.telemetry.app import configured_services
+from tests.config_copy import copy_config
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,7 @@ from services.telemetry.app import configured_services
 def test_derived_from_the_settings(
     env: dict[str, str], expected: tuple[str, ...], tmp_path: Path
 ) -> None:
-    ignored = shutil.ignore_patterns("local.toml")
-    copy = shutil.copytree(config.REPO_ROOT / "config", tmp_path / "config", ignore=ignored)
-    found = configured_services(config.load({**env, "FARHAND_CONFIG_DIR": str(copy)}))
+    folder = copy_config(tmp_path)
+    found = configured_services(config.load({**env, "FARHAND_CONFIG_DIR": str(folder)}))
     assert found == expected
     assert set(found) <= set(HEALTH_FAMILIES)

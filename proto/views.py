@@ -1,0 +1,33 @@
+"""Parts of messages, for readers on the hot path: only what they act on is decoded and checked.
+
+A view has fields of one message under the same names; it is never sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from proto.messages import Message, Quat, Vec3
+from proto.reasons import Side, State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandStop(Message):
+    """Of hand_pose: what the e-stop lane reads. A stop counts whatever else is wrong with it."""
+
+    side: Side
+    estop: bool
+    estop_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmClutch(Message):
+    """Of arm_state: what the mapper's clutch and wall test read."""
+
+    side: Side
+    state: State
+    clutch_id: int | None
+    clutch_offer: int | None
+    slip_p_m: Vec3
+    cmd_p_base_tool_m: Vec3 | None
+    cmd_q_base_tool_xyzw: Quat | None

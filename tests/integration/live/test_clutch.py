@@ -1,0 +1,126 @@
+"""Engaging: when the arm may begin to follow, from which pose, and how it is let go again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from proto.reasons import SIDES, Side
+from runtime.se3 import vnorm, vsub
+from tests.integration.live.hand import Hand
+from tests.integration.live.motion import command, moved_m, shifted_m, stood_still
+from tests.integration.live.rig import Rig
+
+pytestmark = pytest.mark.integration
+
+OFFER_WINDOW_S = 2.0
+
+
+def test_in_tracking_mode_a_steady_hand_engages_and_the_first_command_is_the_held_pose(
+    duo: Rig,
+) -> None:
+    hand = duo.hands["right"]
+    hand.behave()
+    hand.sending = False
+    duo.restart("arm-right")
+    duo.until_state("HOLD")
+    mark = duo.mark()
+    duo.run(0.3)
+    assert {s.state for s in duo.states("right", mark)} == {"HOLD"}
+    hand.sending = True
+    duo.until_state("ENGAGED")
+    states = duo.states("right", mark)
+    first = next(i for i, s in enumerate(states) if s.state == "ENGAGED")
+    assert command(states[first]) == command(states[first - 1])
+    assert states[first].clutch_id == states[first - 1].clutch_offer is not None
+    mark = duo.mark()
+    duo.run(0.3)
+    assert stood_still([states[first], *duo.states("right", mark)])
+    assert command(duo.state()) == command(states[0])
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_engaged_arm_follows_the_hand_by_the_mapping(duo: Rig, side: Side) -> None:
+    """openxr (x, y, z) goes to base (-z, -x, y), by the scale of 0.75."""
+    duo.calm(side)
+    held = duo.engage(side)
+    duo.glide((0.02, 0.03, -0.04), 0.5, side)
+    still = duo.until_still(side)
+    target = duo.watch.targets[side][-1]
+    assert vnorm(vsub(command(still)[0], shifted_m(target, still))) < 1e-9
+    went = vsub(vsub(command(still)[0], command(held)[0]), still.slip_p_m)
+    assert went == pytest.approx((0.75 * 0.04, 0.75 * -0.02, 0.75 * 0.03), abs=1e-6)
+    duo.glide((-0.02, -0.03, 0.04), 0.5, side)
+
+
+def test_in_command_mode_nothing_moves_before_an_engage(duo: Rig) -> None:
+    duo.calm("left")
+    mark = duo.mark()
+    duo.run(0.7)
+    duo.glide((0.0, 0.05, 0.0), 0.5, "left")
+    states = duo.states("left", mark)
+    assert {s.state for s in states} == {"HOLD"}
+    assert {s.clutch_offer for s in states} == {None}
+    assert not any(t.engaged for t in duo.targets("left", mark))
+    assert stood_still(states)
+
+
+def test_release_lets_go_until_the_next_engage(duo: Rig) -> None:
+    duo.calm("left")
+    first = duo.engage("left")
+    assert duo.order("left", "release") == "ok"
+    duo.until_state("HOLD", "left")
+    duo.until_still("left")
+    mark = duo.mark()
+    duo.glide((0.0, 0.04, 0.0), 0.5, "left")
+    assert stood_still(duo.states("left", mark))
+    again = duo.engage("left")
+    assert again.clutch_id not in (None, first.clutch_id)
+    assert command(again) == command(first)
+    duo.glide((0.0, -0.02, 0.0), 0.4, "left")
+    assert 0.010 < moved_m(duo.states("left", mark)) < 0.020
+    duo.glide((0.0, 0.02, 0.0), 0.4, "left")
+
+
+def test_after_a_release_a_tracked_hand_does_not_engage_by_itself(duo: Rig) -> None:
+    duo.calm("right")
+    mark = duo.mark()
+    duo.run(1.2)
+    states = duo.states("right", mark)
+    assert {s.state for s in states} == {"HOLD"}
+    assert {s.clutch_offer for s in states} == {None}
+    assert duo.engage("right").state == "ENGAGED"
+
+
+def _absent(hand: Hand, now_s: float) -> None:
+    hand.sending = False
+
+
+def _untracked(hand: Hand, now_s: float) -> None:
+    hand.tracked = False
+
+
+def _moving(hand: Hand, now_s: float) -> None:
+    hand.glide(now_s, (0.0, 1.6, 0.0), 3.0)
+
+
+@pytest.mark.parametrize("unfit", [_absent, _untracked, _moving])
+def test_an_engage_is_refused_with_the_reason_when_its_two_seconds_pass(
+    duo: Rig, unfit: Callable[[Hand, float], None]
+) -> None:
+    duo.calm("left")
+    unfit(duo.hands["left"], duo.now_s())
+    duo.run(0.4)
+    mark, asked_s = duo.mark(), duo.now_s()
+    answer = duo.order("left", "engage")
+    assert duo.now_s() - asked_s > 0.9 * OFFER_WINDOW_S
+    assert answer.startswith("refused: the hand must be tracked and slower than 0.3 m/s")
+    states = duo.states("left", mark)
+    assert {s.state for s in states} == {"HOLD"}
+    assert any(s.clutch_offer for s in states)
+    assert stood_still(states)
+    mark = duo.mark()
+    duo.calm_hand("left")
+    duo.run(0.8)
+    assert {s.state for s in duo.states("left", mark)} == {"HOLD"}

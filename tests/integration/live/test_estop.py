@@ -1,0 +1,276 @@
+"""The remote stop: from anyone, in any state, whatever else is broken; and the one way out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from proto.reasons import SIDES, Side, State
+from runtime.config import REPO_ROOT
+from tests.integration.live.hand import ESTOP, TRACKED, packet
+from tests.integration.live.motion import apart_m, command, moved_m, stood_still
+from tests.integration.live.rig import FRAME_S, Rig
+
+pytestmark = pytest.mark.integration
+
+# 1 m/s at 5 m/s² are 100 mm; these tests move at a tenth of that.
+BRAKING_M = 0.010
+CLEAR_S = 1.0
+NAN = float("nan")
+
+
+@pytest.fixture
+def both(duo: Rig) -> Rig:
+    """Both arms in HOLD, hands streaming."""
+    for side in SIDES:
+        duo.calm(side)
+    return duo
+
+
+def _latched(rig: Rig) -> bool:
+    return all(rig.is_in("ESTOP_LATCHED", side) for side in SIDES)
+
+
+def _until_latched(rig: Rig) -> None:
+    rig.until(lambda: _latched(rig), "both arms latched", within_s=5.0)
+
+
+# --- who may press it --------------------------------------------------------------------------
+
+
+def _from_right(rig: Rig) -> None:
+    _press_and_release(rig, "right")
+
+
+def _from_left(rig: Rig) -> None:
+    _press_and_release(rig, "left")
+
+
+def _press_and_release(rig: Rig, side: Side) -> None:
+    rig.hands[side].estop = True
+    rig.run(FRAME_S * 3)
+    rig.hands[side].estop = False
+
+
+def _with_nan(rig: Rig) -> None:
+    bad = packet(rig.now_s(), (NAN, NAN, NAN), (NAN, 0.0, 0.0, 0.0), NAN, ESTOP | TRACKED)
+    rig.hands["right"].send(bad)
+
+
+def _untracked(rig: Rig) -> None:
+    rig.hands["left"].send(packet(rig.now_s(), flags=ESTOP))
+
+
+def _old(rig: Rig) -> None:
+    rig.hands["right"].send(packet(rig.now_s() - 0.5, flags=ESTOP | TRACKED))
+
+
+def _from_a_stranger(rig: Rig) -> None:
+    stranger = rig.another_hand("right", "127.0.0.9")
+    stranger.send(packet(5.0, flags=ESTOP))
+    rig.drop_hand(stranger)
+
+
+def _from_tools_arm(rig: Rig) -> None:
+    tool = subprocess.Popen(
+        [sys.executable, "-m", "tools.arm", "estop"],
+        cwd=REPO_ROOT,
+        env=rig.stack.env,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with tool:
+        rig.until(lambda: tool.poll() is not None, "tools.arm ends")
+        out, _ = tool.communicate()
+    assert tool.returncode == 0, out
+    assert "right: estop: ok" in out and "left: estop: ok" in out
+
+
+@pytest.mark.parametrize(
+    "press",
+    [_from_right, _from_left, _with_nan, _untracked, _old, _from_a_stranger, _from_tools_arm],
+)
+def test_both_arms_latch_whoever_presses_and_however(
+    both: Rig, press: Callable[[Rig], None]
+) -> None:
+    mark = both.mark()
+    press(both)
+    _until_latched(both)
+    for side in SIDES:
+        assert both.state(side).reason == "estop"
+        assert stood_still(both.states(side, mark))
+
+
+def test_pressed_in_motion_both_arms_brake_and_then_stand_while_hands_move(both: Rig) -> None:
+    engaged = {side: both.engage(side) for side in SIDES}
+    for side in SIDES:
+        both.hands[side].glide(both.now_s(), (0.0, 0.3, 0.0), 3.0)
+    both.until(lambda: all(apart_m(engaged[s], both.state(s)) > 0.01 for s in SIDES), "moving")
+    mark = both.mark()
+    _press_and_release(both, "left")
+    _until_latched(both)
+    stopped = {side: both.until_still(side) for side in SIDES}
+    for side in SIDES:
+        latched = [s for s in both.states(side, mark) if s.state == "ESTOP_LATCHED"]
+        assert moved_m(latched) < BRAKING_M
+    mark = both.mark()
+    both.run(2.0)
+    for side in SIDES:
+        assert any(pose.tracking_valid for pose in both.poses(side, mark))
+        states = both.states(side, mark)
+        assert {s.state for s in states} == {"ESTOP_LATCHED"}
+        assert stood_still([stopped[side], *states])
+
+
+# --- the way out -------------------------------------------------------------------------------
+
+
+def test_reset_is_refused_while_pressed_and_for_a_second_after(both: Rig) -> None:
+    hand = both.hands["left"]
+    hand.estop = True
+    _until_latched(both)
+    refusal = "refused: estop still pressed (wait 1 s after its release)"
+    assert both.order("right", "reset") == refusal
+    hand.estop = False
+    both.run(0.4)
+    assert both.order("right", "reset") == refusal
+    assert _latched(both)
+    both.run(CLEAR_S)
+    assert both.order("right", "reset") == "ok"
+    assert both.is_in("HOLD", "right") and both.is_in("ESTOP_LATCHED", "left")
+
+
+def test_silence_counts_as_released(both: Rig) -> None:
+    both.hands["right"].estop = True
+    _until_latched(both)
+    both.hands["right"].sending = False
+    both.run(CLEAR_S + 0.3)
+    assert both.order("right", "reset") == "ok"
+    assert both.is_in("HOLD", "right")
+
+
+def test_after_a_reset_nothing_moves_before_an_engage_in_any_mode(both: Rig) -> None:
+    engaged = both.engage("right")
+    _press_and_release(both, "right")
+    _until_latched(both)
+    both.run(CLEAR_S + 0.4)
+    mark = both.mark()
+    for side in SIDES:
+        assert both.order(side, "reset") == "ok"
+    both.run(0.7)
+    both.hands["right"].glide(both.now_s(), (0.0, 0.03, 0.0), 0.3)
+    both.run(0.5)
+    for side in SIDES:
+        states = both.states(side, mark)
+        assert states[-1].state == "HOLD"
+        assert stood_still(states)
+        assert {s.clutch_offer for s in states} == {None}
+    again = both.engage("right")
+    assert again.clutch_id not in (None, engaged.clutch_id)
+    assert command(again) == command(both.states("right", mark)[0])
+
+
+# --- from every state --------------------------------------------------------------------------
+
+
+def _to_disarmed(rig: Rig, faults_file: Path) -> None:
+    assert rig.order("left", "disarm") == "ok"
+
+
+def _to_hold(rig: Rig, faults_file: Path) -> None:
+    """As it is."""
+
+
+def _to_fault(rig: Rig, faults_file: Path) -> None:
+    set_faults(faults_file, '{"faults": ["joint 3 hot"]}')
+    rig.until_state("FAULT", "left")
+
+
+def _to_protective_stop(rig: Rig, faults_file: Path) -> None:
+    rig.engage("left")
+    rig.hands["left"].sending = False
+    rig.until_state("PROTECTIVE_STOP", "left")
+
+
+def set_faults(path: Path, text: str) -> None:
+    """Replaces the file in one step, as the simulator asks for."""
+    neighbour = path.with_suffix(".new")
+    neighbour.write_text(text, encoding="utf-8")
+    neighbour.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("bring", "before", "after"),
+    [
+        (_to_disarmed, "DISARMED", "DISARMED"),
+        (_to_hold, "HOLD", "HOLD"),
+        (_to_protective_stop, "PROTECTIVE_STOP", "HOLD"),
+        (_to_fault, "FAULT", "FAULT"),
+    ],
+)
+def test_it_latches_in_every_state_and_a_reset_leads_back(
+    both: Rig,
+    faults_file: Path,
+    bring: Callable[[Rig, Path], None],
+    before: State,
+    after: State,
+) -> None:
+    bring(both, faults_file)
+    assert both.is_in(before, "left")
+    assert both.order("left", "estop") == "ok"
+    assert both.is_in("ESTOP_LATCHED", "left")
+    answer = both.order("left", "reset")
+    faults_file.unlink(missing_ok=True)
+    assert answer == "ok"
+    assert both.is_in(after, "left")
+    mark = both.mark()
+    both.run(0.3)
+    assert {s.state for s in both.states("left", mark)} == {after}
+
+
+# --- with a dead or stuck mapper ----------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _stuck(rig: Rig) -> Iterator[None]:
+    pid = rig.stack.processes["mapper"].pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def _dead(rig: Rig) -> Iterator[None]:
+    rig.kill("mapper")
+    try:
+        yield
+    finally:
+        rig.start("mapper")
+
+
+@pytest.mark.parametrize("broken", [_stuck, _dead])
+def test_it_acts_while_the_mapper_does_not(
+    both: Rig, broken: Callable[[Rig], contextlib.AbstractContextManager[None]]
+) -> None:
+    both.engage("right")
+    with broken(both):
+        _press_and_release(both, "right")
+        _until_latched(both)
+
+
+def test_the_headset_is_told(both: Rig) -> None:
+    hand = both.hands["right"]
+    hand.answers.clear()
+    _press_and_release(both, "right")
+    both.until(lambda: any(a.state == "ESTOP_LATCHED" for a in hand.answers), "told")
+    told = next(answer for answer in hand.answers if answer.state == "ESTOP_LATCHED")
+    assert (told.reason, told.side, told.engaged, told.haptic_ratio) == ("estop", "right", False, 1)
