@@ -219,3 +219,12 @@ def test_an_untracked_target_with_the_right_number_takes_nothing() -> None:
     rig.core.on_target(lost_hand, rig.now_ns)
     rig.tick()
     assert rig.told() == ("HOLD", "not_engaged")
+
+
+def test_a_copy_of_a_target_is_not_heard() -> None:
+    rig = Rig().hold().engage()
+    rig.stream(10)
+    let_go = rig.sample(engaged=False, t_recv_ns=rig.now_ns - 50 * MS)
+    rig.core.on_target(let_go, rig.now_ns)
+    rig.tick()
+    assert rig.told() == ("ENGAGED", "")
