@@ -52,8 +52,7 @@ def test_a_leap_of_the_headset_clock_by_an_hour_changes_nothing(duo: Rig) -> Non
     hand.glide(duo.now_s(), (0.05, 0.0, 0.0), 0.6)
     duo.until(lambda: apart_m(engaged, duo.state()) > 0.005, "moving")
     hand.t_offset_s = HOUR_S
-    duo.run(0.7)
-    still = duo.until_still()
+    still = duo.until_followed()
     assert {p.session for p in duo.poses("right", mark)} == {session}
     assert {s.clutch_id for s in duo.states("right", mark)} == {engaged.clutch_id}
     assert vnorm(vsub(command(still)[0], shifted_m(duo.watch.targets["right"][-1], still))) < 1e-9
