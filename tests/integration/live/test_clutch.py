@@ -94,6 +94,9 @@ def test_after_a_release_a_tracked_hand_does_not_engage_by_itself(duo: Rig) -> N
     assert duo.engage("right").state == "ENGAGED"
 
 
+Unfit = Callable[[Hand, float], None]
+
+
 def _absent(hand: Hand, now_s: float) -> None:
     hand.sending = False
 
@@ -106,21 +109,31 @@ def _moving(hand: Hand, now_s: float) -> None:
     hand.glide(now_s, (0.0, 1.6, 0.0), 3.0)
 
 
+WHY: dict[Unfit, str] = {
+    _absent: "no_packets",
+    _untracked: "untracked",
+    _moving: "moving or settling",
+}
+
+
 @pytest.mark.parametrize(("left", "right"), [(_absent, _untracked), (_moving, _absent)])
 def test_an_engage_is_refused_with_the_reason_when_its_two_seconds_pass(
-    duo: Rig, left: Callable[[Hand, float], None], right: Callable[[Hand, float], None]
+    duo: Rig, left: Unfit, right: Unfit
 ) -> None:
-    unfit: dict[Side, Callable[[Hand, float], None]] = {"left": left, "right": right}
+    unfit: dict[Side, Unfit] = {"left": left, "right": right}
     for side in SIDES:
         duo.calm(side)
         unfit[side](duo.hands[side], duo.now_s())
     duo.run(0.6)
     mark, asked_s = duo.mark(), duo.now_s()
     duo.post("right", "engage")
-    refused = "refused: the hand must be tracked and slower than 0.3 m/s for 0.5 s"
-    assert duo.order("left", "engage") == refused
+    answer = duo.order("left", "engage")
     assert duo.now_s() - asked_s > 0.9 * OFFER_WINDOW_S
-    duo.until(lambda: duo.state("right").last_command_result == refused, "right refused")
+    assert answer.startswith("refused: the hand must be tracked and slower than 0.3 m/s for 0.5 s")
+    assert answer.endswith(f"({WHY[left]})")
+    duo.until(
+        lambda: duo.state("right").last_command_result.endswith(f"({WHY[right]})"), "right, too"
+    )
     for side in SIDES:
         states = duo.states(side, mark)
         assert {s.state for s in states} == {"HOLD"}

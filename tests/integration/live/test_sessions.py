@@ -69,8 +69,10 @@ def test_duplicates_and_late_packets_change_nothing_but_counters(duo: Rig) -> No
     duo.fresh_health("ingest")
     names = ("duplicate_right", "old_right")
     before = {name: duo.counter("ingest", name) for name in names}
-    hand, mark, started_s = duo.hands["right"], duo.mark(), duo.now_s()
+    hand = duo.hands["right"]
     hand.sending = False
+    duo.run(0.05)
+    mark, started_s = duo.mark(), duo.now_s()
     frames = 12
     for _ in range(frames):
         taken = len(duo.poses("right", mark))
