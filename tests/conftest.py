@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,13 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("FARHAND_") or name in PRIVATE:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A short one: pytest's own can be too long for the sockets of a run directory."""
+    with tempfile.TemporaryDirectory(prefix="fh-") as folder:
+        yield Path(folder)
 
 
 def _children() -> set[int]:
