@@ -49,13 +49,14 @@ imports: $(STAMP)
 conf-check: $(STAMP)
 	@$(BIN)/python -m tools.gen_supervisord --check
 	@$(BIN)/python -m tools.gen_docs --check
+	@$(BIN)/python -m tools.gen_vectors --check
 
 unit: $(STAMP)
 	@$(BIN)/python -m pytest
 
 nightly: $(STAMP) ## the long forms: slow tests and full benchmarks
 	@$(BIN)/python -m pytest -m "" --timeout 1800
-	@for b in pipeline tick; do $(BIN)/python -m tools.bench $$b --full; done
+	@for b in footprint pipeline tick; do $(BIN)/python -m tools.bench $$b --full; done
 
 fmt: $(STAMP)
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
