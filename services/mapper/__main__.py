@@ -44,16 +44,15 @@ class Mapper:
         if side is None:
             return
         now_ns = self._context.clock.now_ns()
-        if now_ns - self._heard_ns[hand.side] > OLD_WORD_NS:
+        if not side.settled or now_ns - self._heard_ns[hand.side] > OLD_WORD_NS:
             self._hear_arm(hand.side, side)
         target = side.on_hand_pose(hand, now_ns)
         self._context.publisher.publish(TARGET_TOPIC[hand.side], target)
         self._hear_arm(hand.side, side)
 
     def _hear_arm(self, name: Side, side: SideMapper) -> None:
-        """The arm's newest word. Heard after the target has left, for the next hand sample:
-        decoding it would delay this one. After a pause it is heard first (OLD_WORD_NS), so that
-        no hand is judged by an old word."""
+        """The arm's newest word. While it follows it is heard after the target has left, since
+        reading it would delay the target; else, and after a pause, before the hand is judged."""
         state = self._arms.take(STATE_TOPIC[name])
         if isinstance(state, ArmClutch):
             self._heard_ns[name] = self._context.clock.now_ns()

@@ -75,6 +75,11 @@ class Clutch:
         self._enable_low_at: int | None = None  # the offer during which the bit was seen low
         self._let_go_unsaid = False
 
+    @property
+    def confirmed(self) -> bool:
+        """Whether the arm has said that it follows this hand."""
+        return self._grip is not None and self._grip.confirmed
+
     def see_arm(self, arm: ArmView, now_ns: int) -> None:
         """Take an arm_state, in order; lets go at once where the rules say so."""
         self._arm, self._arm_ns = arm, now_ns

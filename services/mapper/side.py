@@ -40,6 +40,11 @@ class SideMapper:
         self._rpy_deg: Vec3 | None = None
         self.mapped = 0
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is decided by the arm's very newest word: it follows, as it said."""
+        return self._clutch.confirmed
+
     def on_arm_state(self, state: ArmView, now_ns: int) -> None:
         """An arm_state of this side, in order."""
         self._clutch.see_arm(state, now_ns)

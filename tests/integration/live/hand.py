@@ -70,20 +70,27 @@ class Hand:
         self._glide: _Glide | None = None
         self.sending = False
         self.answers: list[FeedbackPacket] = []
+        self.p_m: Vec3 = REST_M
+        self.q_xyzw: Quat = UPRIGHT
         self.behave()
 
     def behave(self) -> None:
-        """Tracked, at rest at the rest point, gripper open, no e-stop, clock as it should be."""
+        """Tracked, at rest where it is, gripper open, no e-stop, clock as it should be."""
         self._glide = None
-        self.p_m: Vec3 = REST_M
-        self.q_xyzw: Quat = UPRIGHT
         self.gripper_ratio = 1.0
         self.tracked = True
         self.estop = False
         self.t_offset_s = 0.0
+        self._rests_s = 0.0
+
+    @property
+    def rests_t_s(self) -> float:
+        """From when on it is at rest, by the headset's clock; 0 if it never moved."""
+        return self._rests_s + self.t_offset_s
 
     def glide(self, now_s: float, by_m: Vec3, over_s: float, turn_rad: Vec3 = ZERO) -> None:
         """Starts a smooth motion from here."""
+        self._rests_s = now_s + over_s
         self._glide = _Glide(now_s, over_s, self.p_m, by_m, self.q_xyzw, turn_rad)
 
     def packet(self, now_s: float) -> bytes:

@@ -18,10 +18,11 @@ from proto.messages import ArmState, ArmTarget, HandPose, OperatorCommand
 from proto.reasons import SIDES, Side, State
 from runtime.bus import CommandClient
 from runtime.clock import MonotonicClock
-from runtime.se3 import ZERO, Vec3
+from runtime.se3 import ZERO, Vec3, vnorm, vsub
 from runtime.service import identity
 from tests.config_copy import copy_config
 from tests.integration.live.hand import Hand
+from tests.integration.live.motion import command
 from tests.integration.live.watch import Watch
 from tools.link import command_id
 from tools.stack import PrivateStack
@@ -32,6 +33,22 @@ PIPE: Final = ("arm-right", "arm-left", "ingest", "mapper")
 MAX_AGE_MS: Final = 2000.0
 # Longer than a stream stays silent at rest before "it stands" is believed.
 STILL_STATES: Final = 8
+# Tests push arms around; one that comes so near its walls is started anew, at its home.
+ROAM_M: Final = 0.15
+# Of `lead`: slower than any arm's limit here.
+LEAD_MPS: Final = 0.12
+NEAR_M: Final = 0.002
+TRIES: Final = 5
+# [mapper] scale of every robot's configuration.
+SCALE: Final = 0.75
+
+
+def hand_step_m(by_m: Vec3) -> Vec3:
+    """The hand's motion that leads the arm by so much: base (x, y, z) is openxr (-z, -x, y)."""
+    x, y, z = by_m
+    return (-y / SCALE, z / SCALE, -x / SCALE)
+
+
 Mark = dict[Side, tuple[int, int, int]]
 
 
@@ -52,6 +69,7 @@ class Rig:
         self._clock = MonotonicClock()
         self._zmq: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._desks: dict[Side, CommandClient] = {}
+        self._home_m: dict[Side, Vec3] = {}
         self.watch = Watch(self._zmq, self.stack.run_dir, self._clock)
         self.hands = {side: Hand(port) for side, port in zip(SIDES, self.stack.ports, strict=True)}
         self._senders = list(self.hands.values())
@@ -150,6 +168,16 @@ class Rig:
         self.until(lambda: self._stands(side), f"{side} stands")
         return self.state(side)
 
+    def until_followed(self, side: Side = "right") -> ArmState:
+        """Until the command stands where the hand's last motion led; the state that says so."""
+        self.until(lambda: self._arrived(side) and self._stands(side), f"{side} follows")
+        return self.state(side)
+
+    def _arrived(self, side: Side) -> bool:
+        state = self.state(side)
+        newest_s = state.t_send_s
+        return not state.braking and newest_s is not None and newest_s >= self.hands[side].rests_t_s
+
     def _stands(self, side: Side) -> bool:
         last = self.watch.states[side][-STILL_STATES:]
         poses = {(s.cmd_p_base_tool_m, s.cmd_q_base_tool_xyzw) for s in last}
@@ -223,6 +251,17 @@ class Rig:
         self.hands[side].glide(self.now_s(), by_m, over_s, turn_rad)
         self.run(over_s + 2 * FRAME_S)
 
+    def lead(self, to_m: Vec3, side: Side = "right") -> ArmState:
+        """Brings an engaged arm to a place by its hand, and back there if a stall cost motion."""
+        for _ in range(TRIES):
+            by_m = vsub(to_m, command(self.until_followed(side))[0])
+            if vnorm(by_m) < NEAR_M:
+                break
+            self.glide(hand_step_m(by_m), vnorm(by_m) / LEAD_MPS + 0.1, side)
+        else:
+            raise AssertionError(f"{side} cannot be led to {to_m}; {self.story()}")
+        return self.state(side)
+
     def kill(self, program: str) -> None:
         """SIGKILL, and waits for the end."""
         process = self.stack.processes[program]
@@ -262,13 +301,23 @@ class Rig:
             self.run(2 * FRAME_S)
         return self.until_still(side)
 
+    def _roamed(self, side: Side) -> bool:
+        """Whether the arm stands far from where its simulator starts."""
+        at_m = self.state(side).cmd_p_base_tool_m
+        if at_m is None:
+            return False
+        home_m = self._home_m.setdefault(side, at_m)
+        return vnorm(vsub(at_m, home_m)) > ROAM_M
+
     def calm_hand(self, side: Side) -> None:
-        """A tracked hand that stands still at the rest point, streaming in."""
+        """A tracked hand that stands still where it is, streaming in."""
         self.hands[side].behave()
         self.hands[side].sending = True
 
     def _calmed(self, side: Side) -> bool:
         self.until(lambda: bool(self.watch.states[side]), f"any state of {side}")
+        if self._roamed(side):
+            self.restart(f"arm-{side}")
         verb = _WAY_TO_HOLD[self.state(side).state]
         return verb is None or (self.order(side, verb) == "ok" and self.is_in("HOLD", side))
 

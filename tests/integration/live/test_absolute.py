@@ -6,7 +6,7 @@ import pytest
 
 from proto.messages import ArmState
 from runtime.se3 import Vec3, quat_from_rotvec, vnorm, vsub
-from tests.integration.live.hand import REST_M
+from tests.integration.live.hand import REST_M, UPRIGHT
 from tests.integration.live.motion import command, fastest_mps, fastest_radps, stood_still, target_m
 from tests.integration.live.rig import Rig
 
@@ -23,6 +23,7 @@ def _point(rig: Rig, at_m: Vec3) -> None:
 
     `odd` maps the rest point onto the home pose; openxr (x, y, z) is base (-z, -x, y).
     """
+    rig.hands["right"].q_xyzw = UPRIGHT
     home_m = (0.25, 0.0, 0.25)
     x, y, z = (a - h for a, h in zip(at_m, home_m, strict=True))
     rig.hands["right"].p_m = (
@@ -30,13 +31,13 @@ def _point(rig: Rig, at_m: Vec3) -> None:
         REST_M[1] + z / SCALE,
         REST_M[2] - x / SCALE,
     )
+    rig.run(0.1)  # until the arm's side knows: only a hand that stands there may engage
 
 
 def _calm_pointing(rig: Rig, at_m: Vec3) -> ArmState:
-    rig.calm("right")
+    held = rig.calm("right")
     _point(rig, at_m)
-    rig.run(0.7)
-    return rig.state("right")
+    return held
 
 
 def _at_m(state: ArmState) -> Vec3:
@@ -63,8 +64,7 @@ def test_the_arm_approaches_slowly_and_then_follows_to_the_very_place(odd: Rig) 
     rests = [s.rest_mm for s in approach if s.rest_mm is not None]
     assert rests == sorted(rests, reverse=True)
     assert NEAR_MM - 1.0 < rests[-1] < NEAR_MM + 1.0
-    odd.run(0.2)
-    still = odd.until_still("right")
+    still = odd.until_followed("right")
     assert vnorm(vsub(_at_m(still), target_m(odd.watch.targets["right"][-1]))) < 1e-9
     assert {s.slip_p_m for s in odd.states("right", mark)} == {(0.0, 0.0, 0.0)}
 
@@ -81,6 +81,7 @@ def _far(rig: Rig, held: ArmState) -> None:
 def _turned(rig: Rig, held: ArmState) -> None:
     _point(rig, _at_m(held))
     rig.hands["right"].q_xyzw = quat_from_rotvec((0.0, 0.85, 0.0))  # 49 degrees
+    rig.run(0.1)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,6 @@ def test_a_hand_that_points_too_far_off_is_refused_with_the_reason(
     assert callable(place)
     held = odd.calm("right")
     place(odd, held)
-    odd.run(0.7)
     mark = odd.mark()
     said = odd.order("right", "engage")
     assert said.startswith(answer)
@@ -111,7 +111,6 @@ def test_a_hand_that_walks_off_ends_the_approach_in_hold(odd: Rig, over_s: float
     """Slowly until it is 100 mm further than it was, or faster than 0.3 m/s."""
     held = odd.calm("right")
     _point(odd, _beside(held, (0.0, 0.0, 0.05)))
-    odd.run(0.7)
     odd.engage("right")
     odd.until(lambda: odd.state("right").reason == "approach", "approach")
     mark = odd.mark()

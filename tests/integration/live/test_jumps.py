@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 
-from proto.messages import HandPose
-from runtime.se3 import Vec3, quat_from_rotvec, vadd
+from proto.messages import ArmState, HandPose
+from proto.reasons import SIDES, Side
+from runtime.se3 import Vec3, quat_from_rotvec, quat_mul, vadd, vnorm, vsub
+from tests.integration.live.hand import Hand
 from tests.integration.live.motion import apart_m, command, moved_m, position_m, stood_still
 from tests.integration.live.rig import FRAME_S, Rig
 
@@ -20,78 +23,101 @@ BACK_WITHIN_NS = 80_000_000
 TRIES = 5
 
 
-def _glitch(rig: Rig, packets: int) -> list[HandPose]:
-    """So many packets from 1 m away, then the old track again; what ingest made of it."""
-    hand, mark = rig.hands["right"], rig.mark()
-    old_m = hand.p_m
-    hand.p_m = vadd(old_m, FAR_M)
-    rig.until(lambda: sum(_is_far(p) for p in rig.poses("right", mark)) >= packets, "glitch")
-    hand.p_m = old_m
-    rig.run(0.25)
-    return rig.poses("right", mark)
+def _far(poses: list[HandPose], from_m: Vec3) -> list[int]:
+    """Which of them lie far from there."""
+    return [i for i, pose in enumerate(poses) if vnorm(vsub(position_m(pose), from_m)) > 0.5]
 
 
-def _is_far(pose: HandPose) -> bool:
-    return position_m(pose)[1] > 0.5
-
-
-def _away_ns(poses: list[HandPose]) -> int:
-    far = [i for i, pose in enumerate(poses) if _is_far(pose)]
+def _away_ns(poses: list[HandPose], from_m: Vec3) -> int:
+    far = _far(poses, from_m)
     return poses[far[-1] + 1].t_recv_ns - poses[far[0]].t_recv_ns
 
 
-@pytest.mark.parametrize("packets", [1, 2, 3])
+def _glitch(rig: Rig, packets: int) -> int:
+    """Both hands: so many packets from 1 m away, then back. For how long they were away, ns."""
+    mark = rig.mark()
+    old_m = {side: rig.hands[side].p_m for side in SIDES}
+
+    def far(side: Side) -> list[int]:
+        return _far(rig.poses(side, mark), old_m[side])
+
+    for side in SIDES:
+        rig.hands[side].p_m = vadd(old_m[side], FAR_M)
+    rig.until(lambda: all(len(far(side)) >= packets for side in SIDES), "glitch")
+    for side in SIDES:
+        rig.hands[side].p_m = old_m[side]
+    rig.run(0.2)
+    assert all(any(pose.jump for pose in rig.poses(side, mark)) for side in SIDES)
+    return max(_away_ns(rig.poses(side, mark), old_m[side]) for side in SIDES)
+
+
+def _engage_both(rig: Rig) -> dict[Side, ArmState]:
+    for side in SIDES:
+        rig.calm(side)
+    return {side: rig.engage(side) for side in SIDES}
+
+
+@pytest.mark.parametrize("packets", [1, 3])
 def test_a_glitch_of_a_few_packets_moves_and_stops_nothing(duo: Rig, packets: int) -> None:
     for _ in range(TRIES):
-        duo.calm()
-        engaged = duo.engage()
+        engaged = _engage_both(duo)
         mark = duo.mark()
-        poses = _glitch(duo, packets)
-        if _away_ns(poses) < BACK_WITHIN_NS:
+        if _glitch(duo, packets) < BACK_WITHIN_NS:
             break
     else:
         pytest.fail("this machine never sent 5 packets without a stall")
-    assert sum(map(_is_far, poses)) >= packets
-    assert any(pose.jump for pose in poses)
-    states = duo.states("right", mark)
-    assert {(s.state, s.clutch_id) for s in states} == {("ENGAGED", engaged.clutch_id)}
-    assert moved_m([engaged, *states]) < 0.001
+    for side in SIDES:
+        states = duo.states(side, mark)
+        assert {(s.state, s.clutch_id) for s in states} == {("ENGAGED", engaged[side].clutch_id)}
+        assert moved_m([engaged[side], *states]) < 0.001
     duo.hands["right"].glide(duo.now_s(), (0.06, 0.0, 0.0), 0.6)
-    duo.until(lambda: apart_m(engaged, duo.state()) > 0.010, "the hand is followed")
+    start = engaged["right"]
+    duo.until(lambda: apart_m(start, duo.state()) > 0.010, "the hand is followed")
+
+
+def _by(p_m: Vec3) -> Callable[[Hand], None]:
+    def go(hand: Hand) -> None:
+        hand.p_m = vadd(hand.p_m, p_m)
+
+    return go
+
+
+def _turn(hand: Hand) -> None:
+    hand.q_xyzw = quat_mul(quat_from_rotvec((math.pi / 2, 0.0, 0.0)), hand.q_xyzw)
 
 
 @pytest.mark.parametrize(
-    ("by_m", "turn_rad"),
+    ("right", "left"),
     [
-        ((0.0, 0.5, 0.0), 0.0),
-        ((0.0, 0.15, 0.0), 0.0),  # within 3 m/s x 100 ms: no hand may take its time to get there
-        ((0.0, 1.0, 0.0), 0.0),  # ends beyond the workspace, where targets are cut off
-        ((0.0, 0.0, 0.0), math.pi / 2),
+        # Within 3 m/s x 100 ms: no hand may take its time to get there. And half a metre.
+        (_by((0.0, 0.15, 0.0)), _by((0.0, -0.5, 0.0))),
+        # To where targets are cut off, beyond the workspace. And on the spot.
+        (_by((0.0, 1.0, 0.0)), _turn),
     ],
 )
-def test_a_hand_that_stays_away_stops_the_arm_until_an_engage(
-    duo: Rig, by_m: Vec3, turn_rad: float
+def test_a_hand_that_stays_away_stops_the_arm_until_an_engage_in_any_mode(
+    duo: Rig, right: Callable[[Hand], None], left: Callable[[Hand], None]
 ) -> None:
-    duo.calm()
-    duo.engage()
-    hand, mark = duo.hands["right"], duo.mark()
-    hand.p_m = vadd(hand.p_m, by_m)
-    hand.q_xyzw = quat_from_rotvec((turn_rad, 0.0, 0.0))
-    duo.until(lambda: any(p.jump for p in duo.poses("right", mark)), "flagged")
-    duo.run(0.9)
-    states = duo.states("right", mark)
-    assert (states[-1].state, states[-1].reason) == ("PROTECTIVE_STOP", "jump")
-    assert moved_m(states) < 0.001
-    again = duo.engage()
-    assert command(again) == command(states[-1])
+    engaged = _engage_both(duo)
     mark = duo.mark()
-    duo.run(FRAME_S * 5)
-    assert stood_still(duo.states("right", mark))
+    right(duo.hands["right"])
+    left(duo.hands["left"])
+    duo.run(0.8)
+    for side in SIDES:
+        states = duo.states(side, mark)
+        assert any(pose.jump for pose in duo.poses(side, mark))
+        assert (states[-1].state, states[-1].reason) == ("PROTECTIVE_STOP", "jump")
+        assert moved_m([engaged[side], *states]) < 0.001
+        again = duo.engage(side)
+        assert command(again) == command(states[-1])
+        anew = duo.mark()
+        duo.run(FRAME_S * 3)
+        assert stood_still([again, *duo.states(side, anew)])
 
 
 def test_another_hand_after_a_short_loss_is_a_jump(duo: Rig) -> None:
     duo.calm()
-    duo.engage()
+    engaged = duo.engage()
     hand, mark = duo.hands["right"], duo.mark()
     hand.sending = False
     duo.until(lambda: duo.state().braking, "braking")
@@ -101,4 +127,4 @@ def test_another_hand_after_a_short_loss_is_a_jump(duo: Rig) -> None:
     duo.run(0.3)
     states = duo.states("right", mark)
     assert (states[-1].state, states[-1].reason) == ("PROTECTIVE_STOP", "jump")
-    assert moved_m(states) < 0.001
+    assert moved_m([engaged, *states]) < 0.001

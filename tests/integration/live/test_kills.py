@@ -25,7 +25,7 @@ def _until_driven(rig: Rig) -> dict[str, ArmState]:
     for side in SIDES:
         rig.until_state("ENGAGED", side)
     at = {side: rig.state(side) for side in SIDES}
-    rig.until(lambda: all(apart_m(at[s], rig.state(s)) > 0.002 for s in SIDES), "arms move")
+    rig.until(lambda: all(apart_m(at[s], rig.state(s)) > 0.0005 for s in SIDES), "arms move")
     return {side: rig.state(side) for side in SIDES}
 
 

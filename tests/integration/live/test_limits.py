@@ -25,10 +25,8 @@ def _y_m(state: ArmState) -> float:
 def _inside(rig: Rig) -> ArmState:
     """Engaged well inside the wall, at rest."""
     rig.calm("left")
-    state = rig.engage("left")
-    over_m = _y_m(state) - 0.04
-    rig.glide((over_m / 0.75, 0.0, 0.0), 0.5 + abs(over_m) * 8, "left")
-    return rig.until_still("left")
+    x_m, _, z_m = command(rig.engage("left"))[0]
+    return rig.lead((x_m, 0.04, z_m), "left")
 
 
 def test_an_arm_that_stands_outside_may_only_come_in(odd: Rig) -> None:
@@ -39,10 +37,10 @@ def test_an_arm_that_stands_outside_may_only_come_in(odd: Rig) -> None:
     mark = odd.mark()
     odd.glide((-0.04, 0.02, 0.0), 0.4, "left")  # out, and up along the wall
     assert max(map(_y_m, odd.states("left", mark))) <= _y_m(start) + 1e-9
-    assert command(odd.until_still("left"))[0][2] > command(start)[0][2] + 0.010
+    assert command(odd.until_followed("left"))[0][2] > command(start)[0][2] + 0.010
     assert "clamped" in {s.reason for s in odd.states("left", mark)}
     odd.glide((0.04, -0.02, 0.0), 0.4, "left")  # in by 30 mm
-    half_way = odd.until_still("left")
+    half_way = odd.until_followed("left")
     assert WALL_M < _y_m(half_way) < _y_m(start) - 0.015
     mark = odd.mark()
     odd.glide((-0.04, 0.0, 0.0), 0.4, "left")
@@ -55,7 +53,7 @@ def test_targets_slide_along_the_wall_and_a_hand_that_turns_back_is_followed_at_
     start = _inside(odd)
     mark = odd.mark()
     odd.glide((-0.12, 0.0, -0.04), 0.8, "left")  # 90 mm at the wall, 30 mm along it
-    at_wall = odd.until_still("left")
+    at_wall = odd.until_followed("left")
     assert _y_m(at_wall) == pytest.approx(WALL_M, abs=1e-6)
     assert max(map(_y_m, odd.states("left", mark))) <= WALL_M + 1e-9
     assert command(at_wall)[0][0] - command(start)[0][0] > 0.020
@@ -64,7 +62,7 @@ def test_targets_slide_along_the_wall_and_a_hand_that_turns_back_is_followed_at_
     assert {t.reason for t in pushing} == {"clamped"}
     assert "clamped" in {s.reason for s in odd.states("left", mark)}
     odd.glide((0.02, 0.0, 0.04), 0.4, "left")  # 15 mm back, as if there had been no wall
-    back = odd.until_still("left")
+    back = odd.until_followed("left")
     assert WALL_M - _y_m(back) == pytest.approx(0.015, abs=0.002)
     assert odd.watch.targets["left"][-1].clamped == (False, False, False)
 
@@ -76,7 +74,7 @@ def test_an_arm_that_was_outrun_slips_and_does_not_chase(odd: Rig) -> None:
     odd.run(0.24)
     odd.until(lambda: _hand_stands(odd), "the hand stands")
     at_stop = odd.state("left")
-    still = odd.until_still("left")
+    still = odd.until_followed("left")
     states = odd.states("left", mark)
     assert any(s.reason == "speed_limited" for s in states)
     assert vnorm(still.slip_p_m) > 0.05
@@ -86,7 +84,7 @@ def test_an_arm_that_was_outrun_slips_and_does_not_chase(odd: Rig) -> None:
     target = odd.watch.targets["left"][-1]
     assert vnorm(vsub(command(still)[0], shifted_m(target, still))) < 1e-9
     odd.glide((0.0, -0.06, 0.0), 0.6, "left")  # turned back: followed at once, by as much
-    back = odd.until_still("left")
+    back = odd.until_followed("left")
     assert command(still)[0][2] - command(back)[0][2] == pytest.approx(0.045, abs=0.002)
     assert back.slip_p_m == pytest.approx(still.slip_p_m, abs=0.002)
 

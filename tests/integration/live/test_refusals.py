@@ -15,7 +15,7 @@ from runtime.config import REPO_ROOT
 from runtime.errors import EXIT_CONFIG, EXIT_DEVICE
 from tests.config_copy import copy_config
 from tests.integration.live.rig import PATIENCE_S
-from tools.stack import PrivateStack, free_udp_ports
+from tools.stack import PrivateStack
 
 pytestmark = pytest.mark.integration
 
@@ -99,21 +99,6 @@ def test_a_second_stack_on_the_same_ports_names_the_first(stack: PrivateStack) -
     assert f"127.0.0.1:{stack.ports[0]}" in line
     assert f"held by process {first.pid}" in line and "services.ingest" in line
     assert first.poll() is None
-
-
-def test_a_second_stack_in_the_same_run_directory_names_the_first(stack: PrivateStack) -> None:
-    stack.start("ingest")
-    _until_listening(stack)
-    right, left = free_udp_ports(2)
-    code, line = refusal(
-        stack,
-        "ingest",
-        FARHAND_INGEST__PORT_RIGHT=str(right),
-        FARHAND_INGEST__PORT_LEFT=str(left),
-    )
-    assert code == EXIT_DEVICE
-    assert f"held by process {stack.processes['ingest'].pid}" in line
-    assert "FARHAND_RUN_DIR" in line
 
 
 def _until_listening(stack: PrivateStack) -> None:

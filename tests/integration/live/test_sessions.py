@@ -52,8 +52,7 @@ def test_a_leap_of_the_headset_clock_by_an_hour_changes_nothing(duo: Rig) -> Non
     hand.glide(duo.now_s(), (0.05, 0.0, 0.0), 0.6)
     duo.until(lambda: apart_m(engaged, duo.state()) > 0.005, "moving")
     hand.t_offset_s = HOUR_S
-    duo.run(0.7)
-    still = duo.until_still()
+    still = duo.until_followed()
     assert {p.session for p in duo.poses("right", mark)} == {session}
     assert {s.clutch_id for s in duo.states("right", mark)} == {engaged.clutch_id}
     assert vnorm(vsub(command(still)[0], shifted_m(duo.watch.targets["right"][-1], still))) < 1e-9
@@ -70,8 +69,10 @@ def test_duplicates_and_late_packets_change_nothing_but_counters(duo: Rig) -> No
     duo.fresh_health("ingest")
     names = ("duplicate_right", "old_right")
     before = {name: duo.counter("ingest", name) for name in names}
-    hand, mark, started_s = duo.hands["right"], duo.mark(), duo.now_s()
+    hand = duo.hands["right"]
     hand.sending = False
+    duo.run(0.05)
+    mark, started_s = duo.mark(), duo.now_s()
     frames = 12
     for _ in range(frames):
         taken = len(duo.poses("right", mark))

@@ -43,6 +43,7 @@ class Impostor:
     context: zmq.Context[zmq.Socket[bytes]]
     clock: _OffsetClock = field(default_factory=_OffsetClock)
     sent: list[ArmTarget] = field(default_factory=list)
+    honest: bool = True
 
     def __post_init__(self) -> None:
         self.who = identity()
@@ -51,6 +52,7 @@ class Impostor:
 
     def be_mapper(self, who: Identity) -> None:
         """From now on another process, as it were."""
+        self.honest = False
         self.publisher.close()
         self.clock.behind_ns = 0
         self.who = who
@@ -114,7 +116,9 @@ def impostor() -> Iterator[Impostor]:
 def offered(impostor: Impostor) -> Impostor:
     """HOLD, with an offer that stands."""
     rig = impostor.rig
-    impostor.be_mapper(identity())
+    if not impostor.honest:
+        impostor.be_mapper(identity())
+        impostor.honest = True
     if not rig.is_in("HOLD") or rig.state().clutch_offer is None:
         rig.order("right", "release" if rig.is_in("ENGAGED") else "reset")
         rig.until_state("HOLD")
@@ -200,6 +204,7 @@ def _as_always(_: Impostor) -> None: ...
 
 def _with_old_messages(impostor: Impostor) -> None:
     impostor.clock.behind_ns = 150 * NS_PER_MS
+    impostor.honest = False
 
 
 def _on_another_machine(impostor: Impostor) -> None:
