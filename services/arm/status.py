@@ -78,9 +78,17 @@ def why(core: ArmCore, now_ns: int) -> tuple[Reason, str]:
     if state == "HOMING":
         return "homing", ""
     if state == "ENGAGED":
-        motion = core.motion
-        return first_reason(core.engagement.reason(now_ns), motion.cut_reason), motion.cut_by
+        motion, rejected = core.motion, _rejected(core)
+        unreachable: Reason = "unreachable" if rejected else ""
+        reason = first_reason(core.engagement.reason(now_ns), motion.cut_reason, unreachable)
+        return reason, motion.cut_by or rejected
     return core.machine.cause, conditions.detail or _drives(core)
+
+
+def _rejected(core: ArmCore) -> str:
+    """Why the driver did not take the newest pose, "" if it did."""
+    ack = core.report.last_ack
+    return ack.why if ack is not None and ack.status == "REJECTED" else ""
 
 
 def _drives(core: ArmCore) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 from proto.reasons import Reason
-from services.arm.driver import DriverInfo, DriverState, StopKind, Target
+from services.arm.driver import Ack, DriverInfo, DriverState, StopKind, Target
 from services.arm.driver_report import Done, DriverReport
 from services.arm.mailbox import DriverVerb
 from tests.unit.arm.fakes import FakeClock
@@ -37,6 +37,7 @@ class StandIn:
         self.errors = 0
         self.last_error = ""
         self.error_reason: Reason = ""
+        self.ack: Ack | None = None
         self.poses: list[tuple[int, Target, int]] = []
         self.verbs: list[tuple[DriverVerb, bool]] = []
         self.stops: list[StopKind] = []
@@ -86,7 +87,7 @@ class StandIn:
             connected=self.connected,
             alive=self.alive,
             state=self._state(now_ns) if self.feedback else None,
-            last_ack=None,
+            last_ack=self.ack,
             last_error=self.last_error,
             error_kind="bus" if self.errors else "",
             error_reason=self.error_reason,

@@ -10,6 +10,7 @@ from proto import envelope
 from proto.messages import ArmState
 from proto.reasons import Reason
 from services.arm.conditions import Conditions
+from services.arm.driver import Ack
 from tests.unit.arm.make import HELD
 from tests.unit.arm.rig import FIRST_OFFER, MS, Rig
 
@@ -136,6 +137,16 @@ class TestReason:
         rig.clock.ns += MS
         rig.send(reason="clamped")
         assert rig.told() == ("ENGAGED", "clamped")
+
+    def test_engaged_a_pose_that_the_robot_cannot_reach_shows(self) -> None:
+        rig = Rig().hold().engage()
+        rig.robot.ack = Ack("SENT")
+        rig.tick()
+        seen = [rig.told()]
+        rig.robot.ack = Ack("REJECTED", "out of reach: 0.9 m")
+        rig.tick()
+        assert [*seen, rig.told()] == [("ENGAGED", ""), ("ENGAGED", "unreachable")]
+        assert rig.state().reason_detail == "out of reach: 0.9 m"
 
     def test_a_stop_keeps_its_cause_whatever_comes_after(self) -> None:
         rig = Rig().hold().engage()
