@@ -19,7 +19,8 @@ from runtime.rundir import run_dir
 from runtime.service import draw_u64, identity
 
 ANSWER_WAIT_MS: Final = 1500
-ENGAGE_WAIT_MS: Final = 3000  # an engage is pending for at most 2 s
+# How long an order may be pending: an engage 2 s, switching the drives on 3 s.
+PENDING_WAIT_MS: Final = {"engage": 3000, "arm": 4000}
 MAX_AGE_MS: Final = 1000.0
 STOP_REPEATS: Final = 3
 
@@ -101,7 +102,7 @@ class ArmLink:
         )
         if not self._commands.send(command):
             return self.nobody()
-        return self._answer(command.id, ENGAGE_WAIT_MS if verb == "engage" else ANSWER_WAIT_MS)
+        return self._answer(command.id, PENDING_WAIT_MS.get(verb, ANSWER_WAIT_MS))
 
     def estop(self, args: dict[str, Any] | None = None) -> str:
         """Asks for an e-stop: needs no boot and no age, and is sent without waiting for a state."""

@@ -6,7 +6,6 @@ for an empty slot and gives way only to a stop. Nothing here ever waits for the 
 
 from __future__ import annotations
 
-from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Literal, NamedTuple
 
@@ -45,8 +44,10 @@ class Mailbox:
     def __init__(self) -> None:
         self._lock = Lock()
         self._slot: Job | None = None
-        # One token for each time the slot fills; SimpleQueue waits in C without polling.
-        self._wake: SimpleQueue[None] = SimpleQueue()
+        # Held while there is nothing to take: a lock waits in C without polling. (A SimpleQueue's
+        # first get with a tiny timeout waits for ever on Python 3.10, one time in twenty.)
+        self._wake = Lock()
+        self._wake.acquire()
         self.overruns = 0
 
     @property
@@ -86,9 +87,7 @@ class Mailbox:
 
     def take(self, timeout_s: float) -> Job | None:
         """Empties the slot, waiting up to timeout_s for something to be in it."""
-        try:
-            self._wake.get(timeout=max(0.0, timeout_s))
-        except Empty:
+        if not self._wake.acquire(timeout=max(0.0, timeout_s)):
             return None
         with self._lock:
             job, self._slot = self._slot, None
@@ -96,8 +95,14 @@ class Mailbox:
 
     def wake(self) -> None:
         """Ends a take() that waits; it returns None."""
-        self._wake.put(None)
+        with self._lock:
+            self._ring()
 
     def _fill(self, job: Job) -> None:
         self._slot = job
-        self._wake.put(None)
+        self._ring()
+
+    def _ring(self) -> None:
+        """Opens `_wake`; called with `_lock` held, so that it is never opened twice."""
+        if self._wake.locked():
+            self._wake.release()
