@@ -22,7 +22,7 @@ def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory.mkdir(mode=0o700)
     monkeypatch.setenv("FARHAND_RUN_DIR", str(directory))
     monkeypatch.setattr(link, "ANSWER_WAIT_MS", 600)
-    monkeypatch.setattr(link, "ENGAGE_WAIT_MS", 900)
+    monkeypatch.setattr(link, "PENDING_WAIT_MS", {"engage": 900})
     return directory
 
 
