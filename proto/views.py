@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proto.messages import Message, Quat, Vec3
-from proto.reasons import Side, State
+from proto.reasons import Reason, Side, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +31,21 @@ class ArmClutch(Message):
     slip_p_m: Vec3
     cmd_p_base_tool_m: Vec3 | None
     cmd_q_base_tool_xyzw: Quat | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmFeedback(Message):
+    """Of arm_state: what the headset is told of its arm."""
+
+    side: Side
+    simulated: bool
+    state: State
+    reason: Reason
+    predicting: bool = False
+    braking: bool = False
+    gripper_follows: bool = False
+    meas_p_base_tool_m: Vec3 | None = None
+    meas_q_base_tool_xyzw: Quat | None = None
+    meas_gripper_ratio: float | None = None
+    meas_q_rad: tuple[float, ...] | None = None
+    latency_ms: float | None = None

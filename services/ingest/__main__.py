@@ -8,6 +8,7 @@ from typing import Final
 from proto.messages import ArmState, HandPose
 from proto.reasons import SIDES, Side
 from proto.topics import ARM_STATES, HAND_POSES
+from proto.views import ArmFeedback
 from runtime.addresses import allowed_networks, resolve_listen, unresolved
 from runtime.clock import NS_PER_S
 from runtime.histogram import Histogram
@@ -38,7 +39,7 @@ class Ingest:
         self._allow = AllowList(str(network) for network in networks)
         numbers = {"right": settings.ingest.port_right, "left": settings.ingest.port_left}
         self._ports = {side: self._open(side, numbers[side]) for side in SIDES}
-        self._states = context.latest(*ARM_STATES)
+        self._states = context.latest(*ARM_STATES, views={ArmState: ArmFeedback})
         context.loop.every(Tick(FEEDBACK_TICK_NS, context.clock), self._on_feedback)
         context.loop.every(Tick(LEASE_TICK_NS, context.clock), self._on_tick)
         self._quiet_since_ns = context.clock.now_ns()
@@ -68,7 +69,7 @@ class Ingest:
         for side, port in self._ports.items():
             if port.hand.lease.owner is not None:
                 state = self._states.take(STATE_TOPIC[side])
-                if isinstance(state, ArmState):
+                if isinstance(state, ArmFeedback):
                     port.answer(state)
 
     def _on_tick(self, _: int) -> None:

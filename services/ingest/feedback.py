@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from proto.feedback import JOINTS_MAX, SEQ_MODULUS, FeedbackPacket
-from proto.messages import ArmState
+from proto.views import ArmFeedback
 
 # A short buzz tells the hand that something changed; a wall buzzes while it is pushed.
 WALL_RATIO: Final = 0.3
@@ -22,7 +22,7 @@ class FeedbackMaker:
         self._state = ""
         self._stopped_ns = -STOPPED_NS
 
-    def make(self, state: ArmState, t_send_s_echo: float | None, now_ns: int) -> FeedbackPacket:
+    def make(self, state: ArmFeedback, t_send_s_echo: float | None, now_ns: int) -> FeedbackPacket:
         """The packet to send now."""
         changed = state.state != self._state
         if changed and state.state in ("PROTECTIVE_STOP", "ESTOP_LATCHED", "FAULT"):
@@ -49,7 +49,7 @@ class FeedbackMaker:
             latency_ms=state.latency_ms,
         )
 
-    def _haptic_ratio(self, state: ArmState, now_ns: int) -> float:
+    def _haptic_ratio(self, state: ArmFeedback, now_ns: int) -> float:
         if now_ns - self._stopped_ns < STOPPED_NS:
             return STOPPED_RATIO
         if state.braking:

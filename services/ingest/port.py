@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from proto import feedback
-from proto.messages import ArmState, HandPose
+from proto.messages import HandPose
 from proto.reasons import Side
+from proto.views import ArmFeedback
 from runtime.clock import Clock
 from runtime.histogram import Histogram
 from runtime.udp import UdpReceiver
@@ -119,7 +120,7 @@ class HandPort:
                 receiver.let_only_owner_in(wanted)
         self._filtered = wanted
 
-    def answer(self, state: ArmState) -> None:
+    def answer(self, state: ArmFeedback) -> None:
         """Tells the hand's owner about its arm."""
         owner = self.hand.lease.owner
         if owner is None:
