@@ -83,7 +83,8 @@ def _robot_file(robot: str, config_dir: Path) -> Path:
     path = Path(robot) if robot.endswith(".toml") else config_dir / f"{robot}.toml"
     known = sorted(p.stem for p in config_dir.glob("*.toml") if p.stem not in ("default", "local"))
     if not path.is_file() or robot in ("default", "local"):
-        raise ConfigError(f"no robot {robot!r}: set ROBOT to one of {', '.join(known)}")
+        why = ": there is no such file, or" if robot.endswith(".toml") else ":"
+        raise ConfigError(f"no robot {robot!r}{why} set ROBOT to one of {', '.join(known)}")
     return path
 
 

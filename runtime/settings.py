@@ -192,6 +192,8 @@ ALIASES: Final[dict[str, tuple[str, str]]] = {
 
 # Drivers that move no matter. `auto_arm` and the simulated operator are refused with any other.
 SIMULATED_DRIVERS: Final = ("sim",)
+# Files of services/arm/drivers (a test compares): what `make run` may start.
+BUILT_DRIVERS: Final = ("sim",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,9 +45,17 @@ ADVICE: Final[dict[Reason, str]] = {
     "unreachable": "the robot cannot reach this pose: move another way",
 }
 
+# The hand was away for longer than a pause: the arm stands, and the hand must come back first.
+LOST_AND_STOPPED: Final = (
+    "stopped, since the hand was lost: bring it back, then: python -m tools.arm engage {side}"
+)
+
 
 def advice(state: ArmState) -> str:
     """One line: what the arm does, why, and what to do."""
-    text = ADVICE[state.reason].format(side=state.side)
+    text = ADVICE[state.reason]
+    if state.state == "PROTECTIVE_STOP" and state.reason in ("stale", "untracked", "no_packets"):
+        text = LOST_AND_STOPPED
+    text = text.format(side=state.side)
     detail = f" ({state.reason_detail})" if state.reason_detail else ""
     return f"{state.side}: {state.state} {state.reason or 'ok'}{detail}: {text}"

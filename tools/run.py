@@ -21,7 +21,7 @@ from proto.registry import HEALTH_FAMILIES
 from runtime import addresses, config, lockfile, port_holder
 from runtime.errors import ConfigError, DeviceError, FarhandError
 from runtime.rundir import run_dir
-from runtime.settings import Settings
+from runtime.settings import BUILT_DRIVERS, Settings
 from tools import deployment
 from tools.deployment import Deployment
 from tools.supervisor import PID_UNKNOWN, listener_pid
@@ -66,6 +66,7 @@ def prepare(env: MutableMapping[str, str], deployed: Deployment) -> None:
     settings = config.load(env)
     notes = config.warnings(settings) + open_to_lan(env, settings)
     settings = config.load(env)
+    check_drivers(settings)
     listen = addresses.resolve_listen(settings.network.listen)
     addresses.allowed_networks(settings.network.allow, listen)
     check_files(deployed)
@@ -76,6 +77,20 @@ def prepare(env: MutableMapping[str, str], deployed: Deployment) -> None:
     for note in notes + _absent(settings):
         print(f"note: {note}")
     sys.stdout.flush()
+
+
+def check_drivers(settings: Settings) -> None:
+    """Whether every arm's driver exists in this version.
+
+    Raises:
+        ConfigError: one does not.
+    """
+    for side, arm in settings.arm.items():
+        if arm.driver not in BUILT_DRIVERS:
+            raise ConfigError(
+                f"[arm.{side}] driver {arm.driver!r} is not built yet;"
+                f" there are: {', '.join(BUILT_DRIVERS)}"
+            )
 
 
 def open_to_lan(env: MutableMapping[str, str], settings: Settings) -> list[str]:

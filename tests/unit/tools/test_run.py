@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from runtime import config, lockfile
+from runtime.settings import BUILT_DRIVERS
+from services.arm.drivers import NAMES
 from tests.config_copy import copy_config
 from tools import run
 from tools.deployment import Deployment
@@ -188,3 +190,15 @@ def test_listen_with_lan_on_a_robot_changes_nothing(env: dict[str, str]) -> None
     before = settings.network.listen
     assert run.open_to_lan(env, settings)
     assert config.load(env).network.listen == before
+
+
+def test_a_driver_that_is_not_built_is_refused_before_anything_starts(
+    env: dict[str, str], deployed: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, taken = start({**env, "ROBOT": "piper"}, deployed)
+    assert (code, taken) == (78, [])
+    assert "driver 'piper' is not built yet; there are: sim" in capsys.readouterr().err
+
+
+def test_the_list_of_built_drivers_is_true() -> None:
+    assert BUILT_DRIVERS == NAMES
