@@ -139,7 +139,10 @@ class Rig:
         }
 
     def states(self, side: Side, mark: Mark) -> list[ArmState]:
-        return self.watch.states[side][mark[side][0] :]
+        """At least one: after a stall of the machine the next one is waited for."""
+        since = mark[side][0]
+        self.until(lambda: len(self.watch.states[side]) > since, f"any state of {side}")
+        return self.watch.states[side][since:]
 
     def targets(self, side: Side, mark: Mark) -> list[ArmTarget]:
         return self.watch.targets[side][mark[side][1] :]

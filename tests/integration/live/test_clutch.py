@@ -27,7 +27,10 @@ def test_in_tracking_mode_a_steady_hand_engages_and_the_first_command_is_the_hel
     duo.until_state("HOLD")
     mark = duo.mark()
     duo.run(0.15)
-    assert {s.state for s in duo.states("right", mark)} == {"HOLD"}
+    waiting = duo.states("right", mark)
+    assert {s.state for s in waiting} == {"HOLD"}
+    measured = (waiting[0].meas_p_base_tool_m, waiting[0].meas_q_base_tool_xyzw)
+    assert {command(s) for s in waiting} == {measured}
     hand.sending = True
     duo.until_state("ENGAGED")
     states = duo.states("right", mark)
@@ -57,8 +60,9 @@ def test_engaged_arms_follow_their_hands_by_the_mapping(duo: Rig) -> None:
 
 def test_in_command_mode_nothing_moves_before_an_engage(duo: Rig) -> None:
     duo.calm("left")
+    duo.until(lambda: not duo.watch.targets["left"][-1].engaged, "the mapper has let go")
     mark = duo.mark()
-    duo.run(0.7)
+    duo.run(0.65)
     duo.glide((0.0, 0.05, 0.0), 0.3, "left")
     states = duo.states("left", mark)
     assert {s.state for s in states} == {"HOLD"}
@@ -87,7 +91,7 @@ def test_release_lets_go_until_the_next_engage(duo: Rig) -> None:
 def test_after_a_release_a_tracked_hand_does_not_engage_by_itself(duo: Rig) -> None:
     duo.calm("right")
     mark = duo.mark()
-    duo.run(0.8)
+    duo.run(0.65)
     states = duo.states("right", mark)
     assert {s.state for s in states} == {"HOLD"}
     assert {s.clutch_offer for s in states} == {None}
@@ -141,5 +145,5 @@ def test_an_engage_is_refused_with_the_reason_when_its_two_seconds_pass(
         assert stood_still(states)
     mark = duo.mark()
     duo.calm_hand("left")
-    duo.run(0.7)
+    duo.run(0.65)
     assert {s.state for s in duo.states("left", mark)} == {"HOLD"}

@@ -102,7 +102,7 @@ def test_a_hand_that_stays_away_stops_the_arm_until_an_engage_in_any_mode(
     mark = duo.mark()
     right(duo.hands["right"])
     left(duo.hands["left"])
-    duo.run(0.8)
+    duo.run(0.65)
     for side in SIDES:
         states = duo.states(side, mark)
         assert any(pose.jump for pose in duo.poses(side, mark))

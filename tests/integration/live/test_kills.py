@@ -72,21 +72,19 @@ def _not_driven(state: ArmState) -> bool:
     return state.braking or state.state != "ENGAGED"
 
 
-def test_an_arm_comes_back_disarmed_and_from_the_measured_pose(operated: Rig) -> None:
+def test_a_killed_arm_comes_back_disarmed_and_the_other_one_does_not_notice(
+    operated: Rig,
+) -> None:
     before = _until_driven(operated)
     operated.kill("arm-right")
     mark = operated.mark()
     operated.start("arm-right")
     after = _until_driven(operated)
-    anew = [s for s in operated.states("right", mark) if s.boot != before["right"].boot]
     _came_back_disarmed(operated, "arm-right")
-    assert {s.clutch_id for s in anew if s.state != "ENGAGED"} == {None}
-    first = next(s for s in anew if s.cmd_p_base_tool_m is not None)
-    assert first.state == "HOLD"
-    assert command(first) == (first.meas_p_base_tool_m, first.meas_q_base_tool_xyzw)
-    assert stood_still([first, *(s for s in anew if s.state == "HOLD")][:-1])
+    anew = [s for s in operated.states("right", mark) if s.boot != before["right"].boot]
+    assert {s.clutch_id for s in anew} <= {None, after["right"].clutch_id}
     assert after["right"].clutch_id not in (None, before["right"].clutch_id)
-    assert after["left"].clutch_id == before["left"].clutch_id
+    assert {s.clutch_id for s in operated.states("left", mark)} == {before["left"].clutch_id}
     assert _others_run(operated, "arm-right")
 
 

@@ -137,7 +137,7 @@ def test_the_sixth_loss_in_ten_seconds_stops_and_needs_an_engage_in_any_mode(duo
         assert duo.state(side).reason == "tracking_unstable"
         assert duo.state(side).starvations - before[side] == LOSSES + 1
     mark = duo.mark()
-    duo.run(0.7)
+    duo.run(0.65)
     for side in SIDES:
         assert {s.state for s in duo.states(side, mark)} == {"PROTECTIVE_STOP"}
         assert duo.order(side, "engage") == "ok"

@@ -39,7 +39,7 @@ def test_an_arm_that_slept_three_seconds_obeys_nothing_of_what_it_missed(duo: Ri
     with _stalled(duo, "arm-right"):
         duo.run(STALL_S)
     duo.until(lambda: duo.state().state != "ENGAGED", "it wakes")
-    duo.run(0.7)
+    duo.run(0.65)
     states = duo.states("right", mark)
     stop = next(s for s in states if s.state == "PROTECTIVE_STOP")
     assert stop.reason == "tick_late"
