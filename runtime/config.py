@@ -26,6 +26,7 @@ from runtime.settings import (
     SimOperatorSettings,
     TelemetrySettings,
 )
+from runtime.zone import zone_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -230,14 +231,24 @@ def _for_side(table: Table, side: Side) -> Table:
     return {**shared, **cast(Table, table.get(side, {}))}
 
 
+def _check_workspace(side: Side, arm: ArmSettings) -> None:
+    for axis in "xyz":
+        low = getattr(arm, f"{axis}_min_mm")
+        high = getattr(arm, f"{axis}_max_mm")
+        if low >= high:
+            raise ConfigError(
+                f"[arm.{side}] {axis}_min_mm {low:g} must be below {axis}_max_mm {high:g}"
+            )
+    try:
+        zone_of(arm)
+    except ValueError as error:
+        raise ConfigError(f"[arm.{side}] reach_max_mm {arm.reach_max_mm:g}: {error}") from error
+
+
 def _check_whole(settings: Settings) -> None:
     """What no single key can tell."""
     for side, arm in settings.arm.items():
-        for axis in "xyz":
-            low = getattr(arm, f"{axis}_min_mm")
-            high = getattr(arm, f"{axis}_max_mm")
-            if low >= high:
-                raise ConfigError(f"[arm.{side}] {axis}_min_mm {low:g} must be below {high:g}")
+        _check_workspace(side, arm)
         if arm.auto_arm and not settings.simulated(side):
             raise ConfigError(
                 f"[arm.{side}] auto_arm = true is for simulators, driver is {arm.driver!r}"

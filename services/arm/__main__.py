@@ -20,6 +20,7 @@ from services.arm import status
 from services.arm.core import ArmCore
 from services.arm.driver_thread import DriverThread
 from services.arm.drivers import load
+from services.arm.latch_file import LatchFile
 from services.arm.options import driver_options
 
 CLOSE_WAIT_S: Final = 0.5
@@ -42,6 +43,10 @@ class ArmService:
             context.who.boot,
             draw_u64,
         )
+        self._latch = LatchFile(context.run_dir / f"arm-{side}.estop")
+        if self._latch.latched:
+            context.log.warning("estop_latched_before", fix=f"python -m tools.arm reset {side}")
+            self.core.machine.latched_before()
         self._topic: Topic = ARM_STATES[SIDES.index(side)]
         self._bus = context.subscriber(views={HandPose: HandStop})
         self._commands = CommandServer(context.zmq, context.run_dir, side)
@@ -90,6 +95,7 @@ class ArmService:
 
     def _step(self, now_ns: int, late_ns: int = 0, missed: int = 0) -> None:
         self.core.step(now_ns, late_ns, missed)
+        self._latch.keep(self.core.machine.state == "ESTOP_LATCHED")
         state = status.arm_state(self.core, now_ns)
         self._context.publisher.publish(self._topic, state)
         self._told.update(f"{state.state}:{state.reason or 'ok'}")

@@ -133,9 +133,12 @@ class ArmCore:
         self.motion.learn(self.report.state)
         self._note_latency()
         wish = self.engagement.wish(now_ns, self.motion.command)
-        order = self.desk.next()
+        order = self.desk.next(now_ns)
         before, was_arming = self.machine.state, self.machine.arming
-        answer = self.machine.step(situation(self, order, now_ns, late_ns))
+        moment = situation(self, order, now_ns, late_ns)
+        answer = self.machine.step(moment)
+        if moment.estop or moment.verb == "estop":
+            self.desk.flush("estop")
         if order is not None:
             self._answer(order, answer, now_ns)
         if self.machine.state != before:

@@ -15,6 +15,7 @@ from services.arm.situation import Verb
 VERBS: Final[tuple[Verb, ...]] = get_args(Verb)
 MAX_AGE_MS: Final = 2000.0  # whatever the sender grants
 QUEUE: Final = 16
+TOO_OLD: Final = "too old; try again"
 
 
 class Desk:
@@ -46,13 +47,25 @@ class Desk:
             return f"unknown command {command.verb[:20]!r}"
         if command.to_boot != self._boot:
             return "meant for another run of this arm; try again"
-        age_ms = (now_ns - command.t_mono_ns) * 1e-6
-        if command.max_age_ms is None or not 0 <= age_ms <= min(command.max_age_ms, MAX_AGE_MS):
-            return "too old; try again"
+        if _too_old(command, now_ns):
+            return TOO_OLD
         return "" if len(self._waiting) < QUEUE else "too many commands"
 
-    def next(self) -> OperatorCommand | None:
-        """The command to serve in this step; e-stops that came together are one."""
+    def flush(self, why: str) -> None:
+        """Refuses all that waits: it was ordered before a stop, and must not undo it."""
+        while self._waiting:
+            self.answer(self._waiting.popleft(), f"refused: {why}")
+            self.refused += 1
+
+    def next(self, now_ns: int) -> OperatorCommand | None:
+        """The command to serve in this step; e-stops that came together are one.
+
+        What grew too old while it waited (one is served a step, and the process may have slept)
+        is refused here.
+        """
+        while self._waiting and _too_old(self._waiting[0], now_ns):
+            self.answer(self._waiting.popleft(), f"refused: {TOO_OLD}")
+            self.refused += 1
         if not self._waiting:
             return None
         command = self._waiting.popleft()
@@ -72,6 +85,13 @@ class Desk:
         if self._pending == verb:
             self._pending = None
             self.last_result = result
+
+
+def _too_old(command: OperatorCommand, now_ns: int) -> bool:
+    if command.verb == "estop":
+        return False
+    age_ms = (now_ns - command.t_mono_ns) * 1e-6
+    return command.max_age_ms is None or not 0 <= age_ms <= min(command.max_age_ms, MAX_AGE_MS)
 
 
 def verb_of(command: OperatorCommand) -> Verb:

@@ -18,6 +18,10 @@ ARMING_TIMEOUT_NS: Final = 3_000_000_000
 LOST_HAND: Final[frozenset[Reason]] = frozenset({"stale", "untracked", "no_packets"})
 # …and where nothing real moves, a restarted process or another hand.
 RESTARTED: Final[frozenset[Reason]] = frozenset({"upstream_restarted", "session_changed"})
+# Causes after which only an operator's act lets the arm move again, in every mode.
+NEEDS_ACT: Final[frozenset[Reason]] = frozenset(
+    {"jump", "not_following", "tick_late", "clock_domain", "tracking_unstable"}
+)
 # Switching the drives on may keep a driver busy for seconds, and its feedback with it.
 WHILE_ENABLING: Final[frozenset[Reason]] = frozenset({"", "sdk_hung", "can_silent"})
 
@@ -85,6 +89,11 @@ class Machine:
             self.needs_engage = self._needed_before
         self._needed_before = None
 
+    def latched_before(self) -> None:
+        """At our start: our predecessor ended with an e-stop latched. Only a reset leads out."""
+        self.state, self.cause, self.before_estop = "ESTOP_LATCHED", "estop", "DISARMED"
+        self.needs_engage = True
+
     # --- gravest first -------------------------------------------------------------------------
 
     def _latch(self) -> None:
@@ -95,6 +104,9 @@ class Machine:
         self.needs_engage = True
 
     def _fail(self, fault: Reason) -> None:
+        # A fault must not be the way past an act that is due (auto_arm clears faults by itself).
+        if self.state == "PROTECTIVE_STOP" and self.cause in NEEDS_ACT:
+            self.needs_engage = True
         if self.state == "ESTOP_LATCHED":
             self.before_estop = "FAULT"
         elif self.state != "FAULT":

@@ -262,3 +262,31 @@ def test_it_acts_while_the_mapper_does_not(
     with broken(both):
         _press_and_release(both, "right")
         _until_latched(both)
+
+
+def test_what_was_ordered_before_a_stop_does_not_undo_it(both: Rig) -> None:
+    for _ in range(3):
+        both.post("right", "reset")
+        both.post("right", "engage")
+        both.post("right", "estop")
+        both.until_state("ESTOP_LATCHED")
+        mark = both.mark()
+        both.run(1.2)
+        assert {state.state for state in both.states("right", mark)} == {"ESTOP_LATCHED"}
+        assert both.order("right", "reset") == "ok"
+
+
+def test_a_killed_arm_comes_back_with_its_stop_latched(both: Rig) -> None:
+    assert both.order("right", "estop") == "ok"
+    both.run(0.3)
+    both.kill("arm-right")
+    mark = both.mark()
+    both.start("arm-right")
+    both.until_state("ESTOP_LATCHED")
+    both.run(1.2)
+    assert {state.state for state in both.states("right", mark)} == {"ESTOP_LATCHED"}
+    assert both.order("right", "reset") == "ok"
+    both.until_state("HOLD")
+    mark = both.mark()
+    both.run(1.0)
+    assert stood_still(both.states("right", mark))

@@ -28,7 +28,7 @@ def test_only_for_this_run_and_for_now(changes: dict[str, Any], answer: str) -> 
     desk = Desk(boot=1)
     assert not desk.take_in(order("arm", **changes), NOW_NS)
     assert desk.last_result == answer
-    assert (desk.next() is None) == bool(answer)
+    assert (desk.next(NOW_NS) is None) == bool(answer)
 
 
 def test_unknown_command_is_named() -> None:
@@ -42,7 +42,7 @@ def test_an_estop_needs_no_boot_and_no_age_and_goes_first() -> None:
     desk = Desk(boot=1)
     desk.take_in(order("arm"), NOW_NS)
     assert desk.take_in(order("estop", to_boot=None, max_age_ms=None, t_mono_ns=0), NOW_NS)
-    first = desk.next()
+    first = desk.next(NOW_NS)
     assert first is not None
     assert first.verb == "estop"
 
@@ -75,14 +75,14 @@ def test_estops_that_come_together_are_one_and_hard_if_one_is() -> None:
     desk.take_in(order("estop", id=2), NOW_NS)
     desk.take_in(order("estop", id=3, args={"hard": True}), NOW_NS)
     desk.take_in(order("estop", id=4), NOW_NS)
-    served = [desk.next(), desk.next(), desk.next()]
+    served = [desk.next(NOW_NS), desk.next(NOW_NS), desk.next(NOW_NS)]
     assert [None if c is None else c.id for c in served] == [3, 1, None]
     for number in (5, 6):
         desk.take_in(order("estop", id=number), NOW_NS)
-    newest = desk.next()
+    newest = desk.next(NOW_NS)
     assert newest is not None
     assert newest.id == 6
-    assert desk.next() is None
+    assert desk.next(NOW_NS) is None
 
 
 @pytest.mark.parametrize(
@@ -107,3 +107,21 @@ def test_what_lets_an_arm_drop_must_be_said_outright(value: Any, said: bool) -> 
 )
 def test_hold_ms_is_bounded(value: Any, hold_ms: float | None) -> None:
     assert hold_ms_of(order("engage", args={"hold_ms": value})) == hold_ms
+
+
+def test_what_grew_too_old_in_the_queue_is_refused() -> None:
+    desk = Desk(boot=1)
+    for verb in ("release", "engage"):
+        desk.take_in(order(verb), NOW_NS)
+    assert desk.next(NOW_NS) is not None
+    assert desk.next(NOW_NS + 6_000_000_000) is None
+    assert desk.last_result == "refused: too old; try again"
+
+
+def test_a_stop_refuses_what_was_ordered_before_it() -> None:
+    desk = Desk(boot=1)
+    desk.take_in(order("reset"), NOW_NS)
+    desk.take_in(order("engage", id=43), NOW_NS)
+    desk.flush("estop")
+    assert desk.next(NOW_NS) is None
+    assert (desk.last_id, desk.last_result) == (43, "refused: estop")

@@ -547,3 +547,35 @@ def test_nothing_happens_when_nothing_happens(state: State) -> None:
     m = machine(state)
     m.step(Situation())
     assert now(m) == state
+
+
+@pytest.mark.parametrize("cause", ["jump", "tracking_unstable", "not_following", "tick_late"])
+def test_a_fault_is_no_way_past_an_engage_that_is_due(cause: Any) -> None:
+    m = machine("PROTECTIVE_STOP", "tracking", auto=True, cause=cause)
+    m.step(Situation(fault="can_silent"))
+    for _ in range(10):
+        m.step(Situation(taken=True))
+    assert now(m) == "HOLD"
+    m.step(Situation(verb="engage"))
+    m.step(Situation(taken=True))
+    assert now(m) == "ENGAGED"
+
+
+def test_a_robot_that_was_silent_and_is_back_goes_on_by_itself_in_a_simulator() -> None:
+    m = machine("PROTECTIVE_STOP", "tracking", auto=True, cause="can_silent")
+    m.step(Situation(fault="can_silent"))
+    for _ in range(5):
+        m.step(Situation(taken=True))
+    assert now(m) == "ENGAGED"
+
+
+def test_an_estop_of_the_run_before_is_left_only_by_a_reset() -> None:
+    m = machine(auto=True, mode="tracking")
+    m.latched_before()
+    for _ in range(10):
+        m.step(Situation(taken=True))
+    assert now(m) == "ESTOP_LATCHED"
+    assert m.step(Situation(verb="reset")) == "ok"
+    for _ in range(10):
+        m.step(Situation(taken=True))
+    assert now(m) == "HOLD"
