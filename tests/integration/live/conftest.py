@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.live.rig import PIPE, Rig
+
+TRIES = 3
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +26,29 @@ def _nothing_left_running() -> Iterator[None]:
 def _children() -> set[int]:
     tasks = Path("/proc/self/task").glob("*/children")
     return {int(pid) for task in tasks for pid in task.read_text().split()}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    """A failure counts only on a machine that kept time meanwhile.
+
+    Where samples come late an arm is meant to brake, and most tests then ask for something else
+    than what the arm was given. Such a test is run again, TRIES times in all.
+    """
+    names = inspect.signature(pyfuncitem.obj).parameters
+    args = {name: pyfuncitem.funcargs[name] for name in names}
+    for _ in range(TRIES - 1):
+        for rig in Rig.running:
+            rig.forget_stalls()
+        try:
+            pyfuncitem.obj(**args)
+        except AssertionError:
+            if not any(rig.stalled for rig in Rig.running):
+                raise
+        else:
+            return True
+    pyfuncitem.obj(**args)
+    return True
 
 
 class Stacks:

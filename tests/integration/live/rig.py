@@ -33,6 +33,8 @@ PIPE: Final = ("arm-right", "arm-left", "ingest", "mapper")
 MAX_AGE_MS: Final = 2000.0
 # Longer than a stream stays silent at rest before "it stands" is believed.
 STILL_STATES: Final = 8
+# An arm brakes 100 ms after its last sample; two frames late are half of that.
+STALL_S: Final = 0.05
 # Tests push arms around; one that comes so near its walls is started anew, at its home.
 ROAM_M: Final = 0.15
 # Of `lead`: slower than any arm's limit here.
@@ -74,6 +76,7 @@ class Rig:
         self.hands = {side: Hand(port) for side, port in zip(SIDES, self.stack.ports, strict=True)}
         self._senders = list(self.hands.values())
         self._next_frame_s = self.now_s()
+        self._latest_s = 0.0
 
     def __enter__(self) -> Rig:
         self.running.add(self)
@@ -122,10 +125,22 @@ class Rig:
         """One look: the frame that is due, what has arrived."""
         now_s = self.now_s()
         if now_s >= self._next_frame_s:
+            self._latest_s = max(self._latest_s, now_s - self._next_frame_s)
             self._next_frame_s = max(self._next_frame_s + FRAME_S, now_s)
             for hand in self._senders:
                 hand.frame(now_s)
         self.watch.drain()
+
+    @property
+    def stalled(self) -> bool:
+        """Whether packets left late, or targets came late, since `forget_stalls`."""
+        return max(self._latest_s, self.watch.slowest_ns * 1e-9) > STALL_S
+
+    def forget_stalls(self) -> None:
+        """From now on count anew."""
+        self.watch.drain()
+        self._latest_s, self.watch.slowest_ns = 0.0, 0
+        self._next_frame_s = self.now_s()
 
     # --- what was seen ---------------------------------------------------------------------------
 

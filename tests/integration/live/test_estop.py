@@ -27,13 +27,11 @@ CLEAR_S = 1.0
 NAN = float("nan")
 
 
-@pytest.fixture
-def both(duo: Rig) -> Rig:
+def _calm_both(rig: Rig) -> None:
     """Both arms in HOLD, hands streaming."""
     for side in SIDES:
-        duo.calm(side)
-        duo.hands[side].answers.clear()
-    return duo
+        rig.calm(side)
+        rig.hands[side].answers.clear()
 
 
 def _latched(rig: Rig) -> bool:
@@ -99,15 +97,16 @@ def _from_tools_arm(rig: Rig) -> None:
     [_from_right, _from_left, _in_bad_packets, _from_tools_arm],
 )
 def test_both_arms_latch_whoever_presses_and_however(
-    both: Rig, press: Callable[[Rig], None]
+    duo: Rig, press: Callable[[Rig], None]
 ) -> None:
-    mark = both.mark()
-    press(both)
-    _until_latched(both)
+    _calm_both(duo)
+    mark = duo.mark()
+    press(duo)
+    _until_latched(duo)
     for side in SIDES:
-        assert both.state(side).reason == "estop"
-        assert stood_still(both.states(side, mark))
-        _told(both, side)
+        assert duo.state(side).reason == "estop"
+        assert stood_still(duo.states(side, mark))
+        _told(duo, side)
 
 
 def _told(rig: Rig, side: Side) -> None:
@@ -118,23 +117,24 @@ def _told(rig: Rig, side: Side) -> None:
     assert (told.reason, told.side, told.engaged) == ("estop", side, False)
 
 
-def test_pressed_in_motion_both_arms_brake_and_then_stand_while_hands_move(both: Rig) -> None:
-    engaged = {side: both.engage(side) for side in SIDES}
+def test_pressed_in_motion_both_arms_brake_and_then_stand_while_hands_move(duo: Rig) -> None:
+    _calm_both(duo)
+    engaged = {side: duo.engage(side) for side in SIDES}
     for side in SIDES:
-        both.hands[side].glide(both.now_s(), (0.0, 0.3, 0.0), 3.0)
-    both.until(lambda: all(apart_m(engaged[s], both.state(s)) > 0.01 for s in SIDES), "moving")
-    mark = both.mark()
-    _press_and_release(both, "left")
-    _until_latched(both)
-    stopped = {side: both.until_still(side) for side in SIDES}
+        duo.hands[side].glide(duo.now_s(), (0.0, 0.3, 0.0), 3.0)
+    duo.until(lambda: all(apart_m(engaged[s], duo.state(s)) > 0.01 for s in SIDES), "moving")
+    mark = duo.mark()
+    _press_and_release(duo, "left")
+    _until_latched(duo)
+    stopped = {side: duo.until_still(side) for side in SIDES}
     for side in SIDES:
-        latched = [s for s in both.states(side, mark) if s.state == "ESTOP_LATCHED"]
+        latched = [s for s in duo.states(side, mark) if s.state == "ESTOP_LATCHED"]
         assert moved_m(latched) < BRAKING_M
-    mark = both.mark()
-    both.run(2.0)
+    mark = duo.mark()
+    duo.run(2.0)
     for side in SIDES:
-        assert any(pose.tracking_valid for pose in both.poses(side, mark))
-        states = both.states(side, mark)
+        assert any(pose.tracking_valid for pose in duo.poses(side, mark))
+        states = duo.states(side, mark)
         assert {s.state for s in states} == {"ESTOP_LATCHED"}
         assert stood_still([stopped[side], *states])
 
@@ -142,41 +142,43 @@ def test_pressed_in_motion_both_arms_brake_and_then_stand_while_hands_move(both:
 # --- the way out -------------------------------------------------------------------------------
 
 
-def test_reset_is_refused_while_pressed_and_for_a_second_after(both: Rig) -> None:
-    hand = both.hands["left"]
+def test_reset_is_refused_while_pressed_and_for_a_second_after(duo: Rig) -> None:
+    _calm_both(duo)
+    hand = duo.hands["left"]
     hand.estop = True
-    _until_latched(both)
+    _until_latched(duo)
     refusal = "refused: estop still pressed (wait 1 s after its release)"
-    assert both.order("right", "reset") == refusal
+    assert duo.order("right", "reset") == refusal
     hand.estop = False
-    both.run(0.4)
-    assert both.order("right", "reset") == refusal
-    assert _latched(both)
+    duo.run(0.4)
+    assert duo.order("right", "reset") == refusal
+    assert _latched(duo)
     hand.sending = False  # silence counts as released
-    both.run(CLEAR_S)
-    assert both.order("right", "reset") == "ok"
-    assert both.is_in("HOLD", "right") and both.is_in("ESTOP_LATCHED", "left")
+    duo.run(CLEAR_S)
+    assert duo.order("right", "reset") == "ok"
+    assert duo.is_in("HOLD", "right") and duo.is_in("ESTOP_LATCHED", "left")
 
 
-def test_after_a_reset_nothing_moves_before_an_engage_in_any_mode(both: Rig) -> None:
-    engaged = both.engage("right")
-    _press_and_release(both, "right")
-    _until_latched(both)
-    both.run(CLEAR_S + 0.4)
-    mark = both.mark()
+def test_after_a_reset_nothing_moves_before_an_engage_in_any_mode(duo: Rig) -> None:
+    _calm_both(duo)
+    engaged = duo.engage("right")
+    _press_and_release(duo, "right")
+    _until_latched(duo)
+    duo.run(CLEAR_S + 0.4)
+    mark = duo.mark()
     for side in SIDES:
-        assert both.order(side, "reset") == "ok"
-    both.run(0.7)
-    both.hands["right"].glide(both.now_s(), (0.0, 0.03, 0.0), 0.3)
-    both.run(0.5)
+        assert duo.order(side, "reset") == "ok"
+    duo.run(0.7)
+    duo.hands["right"].glide(duo.now_s(), (0.0, 0.03, 0.0), 0.3)
+    duo.run(0.5)
     for side in SIDES:
-        states = both.states(side, mark)
+        states = duo.states(side, mark)
         assert states[-1].state == "HOLD"
         assert stood_still(states)
         assert {s.clutch_offer for s in states} == {None}
-    again = both.engage("right")
+    again = duo.engage("right")
     assert again.clutch_id not in (None, engaged.clutch_id)
-    assert command(again) == command(both.states("right", mark)[0])
+    assert command(again) == command(duo.states("right", mark)[0])
 
 
 # --- from every state --------------------------------------------------------------------------
@@ -213,23 +215,24 @@ def set_faults(path: Path, text: str) -> None:
     ],
 )
 def test_it_latches_in_every_state_and_a_reset_leads_back(
-    both: Rig,
+    duo: Rig,
     faults_file: Path,
     bring: Callable[[Rig, Path], None],
     before: State,
     after: State,
 ) -> None:
-    bring(both, faults_file)
-    assert both.is_in(before, "left")
-    assert both.order("left", "estop") == "ok"
-    assert both.is_in("ESTOP_LATCHED", "left")
-    answer = both.order("left", "reset")
+    _calm_both(duo)
+    bring(duo, faults_file)
+    assert duo.is_in(before, "left")
+    assert duo.order("left", "estop") == "ok"
+    assert duo.is_in("ESTOP_LATCHED", "left")
+    answer = duo.order("left", "reset")
     faults_file.unlink(missing_ok=True)
     assert answer == "ok"
-    assert both.is_in(after, "left")
-    mark = both.mark()
-    both.run(0.3)
-    assert {s.state for s in both.states("left", mark)} == {after}
+    assert duo.is_in(after, "left")
+    mark = duo.mark()
+    duo.run(0.3)
+    assert {s.state for s in duo.states("left", mark)} == {after}
 
 
 # --- with a dead or stuck mapper ----------------------------------------------------------------
@@ -256,37 +259,40 @@ def _dead(rig: Rig) -> Iterator[None]:
 
 @pytest.mark.parametrize("broken", [_stuck, _dead])
 def test_it_acts_while_the_mapper_does_not(
-    both: Rig, broken: Callable[[Rig], contextlib.AbstractContextManager[None]]
+    duo: Rig, broken: Callable[[Rig], contextlib.AbstractContextManager[None]]
 ) -> None:
-    both.engage("right")
-    with broken(both):
-        _press_and_release(both, "right")
-        _until_latched(both)
+    _calm_both(duo)
+    duo.engage("right")
+    with broken(duo):
+        _press_and_release(duo, "right")
+        _until_latched(duo)
 
 
-def test_what_was_ordered_before_a_stop_does_not_undo_it(both: Rig) -> None:
+def test_what_was_ordered_before_a_stop_does_not_undo_it(duo: Rig) -> None:
+    _calm_both(duo)
     for _ in range(3):
-        both.post("right", "reset")
-        both.post("right", "engage")
-        both.post("right", "estop")
-        both.until_state("ESTOP_LATCHED")
-        mark = both.mark()
-        both.run(1.2)
-        assert {state.state for state in both.states("right", mark)} == {"ESTOP_LATCHED"}
-        assert both.order("right", "reset") == "ok"
+        duo.post("right", "reset")
+        duo.post("right", "engage")
+        duo.post("right", "estop")
+        duo.until_state("ESTOP_LATCHED")
+        mark = duo.mark()
+        duo.run(1.2)
+        assert {state.state for state in duo.states("right", mark)} == {"ESTOP_LATCHED"}
+        assert duo.order("right", "reset") == "ok"
 
 
-def test_a_killed_arm_comes_back_with_its_stop_latched(both: Rig) -> None:
-    assert both.order("right", "estop") == "ok"
-    both.run(0.3)
-    both.kill("arm-right")
-    mark = both.mark()
-    both.start("arm-right")
-    both.until_state("ESTOP_LATCHED")
-    both.run(1.2)
-    assert {state.state for state in both.states("right", mark)} == {"ESTOP_LATCHED"}
-    assert both.order("right", "reset") == "ok"
-    both.until_state("HOLD")
-    mark = both.mark()
-    both.run(1.0)
-    assert stood_still(both.states("right", mark))
+def test_a_killed_arm_comes_back_with_its_stop_latched(duo: Rig) -> None:
+    _calm_both(duo)
+    assert duo.order("right", "estop") == "ok"
+    duo.run(0.3)
+    duo.kill("arm-right")
+    mark = duo.mark()
+    duo.start("arm-right")
+    duo.until_state("ESTOP_LATCHED")
+    duo.run(1.2)
+    assert {state.state for state in duo.states("right", mark)} == {"ESTOP_LATCHED"}
+    assert duo.order("right", "reset") == "ok"
+    duo.until_state("HOLD")
+    mark = duo.mark()
+    duo.run(1.0)
+    assert stood_still(duo.states("right", mark))

@@ -60,6 +60,21 @@ class Impostor:
         self.publisher = Publisher(self.context, endpoint, who, self.clock)
         self.rig.run(0.15)  # until the arm has found it
 
+    def offer(self) -> ArmState:
+        """Brings the arm to HOLD, with an offer that stands."""
+        rig = self.rig
+        if not self.honest:
+            self.be_mapper(identity())
+            self.honest = True
+        if not rig.is_in("HOLD") or rig.state().clutch_offer is None:
+            if not rig.is_in("HOLD"):
+                rig.order("right", "release" if rig.is_in("ENGAGED") else "reset")
+            rig.until_state("HOLD")
+            rig.post("right", "engage")
+            rig.until(lambda: rig.state().clutch_offer is not None, "an offer")
+        self.sent.clear()
+        return rig.until_still()
+
     def target(self, state: ArmState, **changes: Any) -> ArmTarget:
         """A target on the pose that `state` holds, taking its offer; fresh and tracked."""
         p_m, q_xyzw = command(state)
@@ -112,28 +127,11 @@ def impostor() -> Iterator[Impostor]:
         impostor.publisher.close()
 
 
-@pytest.fixture
-def offered(impostor: Impostor) -> Impostor:
-    """HOLD, with an offer that stands."""
-    rig = impostor.rig
-    if not impostor.honest:
-        impostor.be_mapper(identity())
-        impostor.honest = True
-    if not rig.is_in("HOLD") or rig.state().clutch_offer is None:
-        rig.order("right", "release" if rig.is_in("ENGAGED") else "reset")
-        rig.until_state("HOLD")
-        rig.post("right", "engage")
-        rig.until(lambda: rig.state().clutch_offer is not None, "an offer")
-    rig.until_still()
-    impostor.sent.clear()
-    return impostor
-
-
-def test_a_fair_mapper_drives_the_arm(offered: Impostor) -> None:
+def test_a_fair_mapper_drives_the_arm(impostor: Impostor) -> None:
     """What the other tests do wrong, done right: else they would prove nothing."""
-    rig, held = offered.rig, offered.rig.state()
+    rig, held = impostor.rig, impostor.offer()
     mark = rig.mark()
-    offered.drive((0.02, 0.0, 0.0), 10)
+    impostor.drive((0.02, 0.0, 0.0), 10)
     states = rig.states("right", mark)
     first = next(s for s in states if s.state == "ENGAGED")
     assert first.clutch_id == held.clutch_offer
@@ -141,19 +139,20 @@ def test_a_fair_mapper_drives_the_arm(offered: Impostor) -> None:
     assert moved_m(states) > 0.010
 
 
-def test_recorded_targets_of_an_earlier_clutch_move_nothing(offered: Impostor) -> None:
-    rig = offered.rig
-    offered.drive((0.02, 0.01, 0.0), 10)
-    recorded = list(offered.sent)
+def test_recorded_targets_of_an_earlier_clutch_move_nothing(impostor: Impostor) -> None:
+    rig = impostor.rig
+    impostor.offer()
+    impostor.drive((0.02, 0.01, 0.0), 10)
+    recorded = list(impostor.sent)
     assert rig.is_in("ENGAGED")
-    offered.say(offered.target(rig.state(), engaged=False))
+    impostor.say(impostor.target(rig.state(), engaged=False))
     rig.until_state("HOLD")
     held = rig.until_still()
     rig.until(lambda: rig.state().clutch_offer is not None, "a new offer")
     mark = rig.mark()
     for target in recorded:
-        offered.say(target)
-        offered.say(replace(target, t_recv_ns=MonotonicClock().now_ns()))
+        impostor.say(target)
+        impostor.say(replace(target, t_recv_ns=MonotonicClock().now_ns()))
         rig.run(FRAME_S / 4)
     rig.run(0.1)
     states = rig.states("right", mark)
@@ -188,12 +187,12 @@ WRONG: list[Callable[[ArmState], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_first_target_is_not_taken(
-    offered: Impostor, wrong: Callable[[ArmState], dict[str, Any]]
+    impostor: Impostor, wrong: Callable[[ArmState], dict[str, Any]]
 ) -> None:
-    rig, held = offered.rig, offered.rig.state()
+    rig, held = impostor.rig, impostor.offer()
     mark = rig.mark()
     for _ in range(5):
-        offered.say(offered.target(held, **wrong(held)))
+        impostor.say(impostor.target(held, **wrong(held)))
         rig.run(FRAME_S)
     assert {s.state for s in rig.states("right", mark)} == {"HOLD"}
     assert stood_still([held, *rig.states("right", mark)])
@@ -220,16 +219,16 @@ def _on_another_machine(impostor: Impostor) -> None:
     ],
 )
 def test_targets_that_are_old_or_cannot_be_dated_move_nothing(
-    offered: Impostor, become: Callable[[Impostor], None], sample_age_ms: int, said: str
+    impostor: Impostor, become: Callable[[Impostor], None], sample_age_ms: int, said: str
 ) -> None:
-    rig, held = offered.rig, offered.rig.state()
-    become(offered)
+    rig, held = impostor.rig, impostor.offer()
+    become(impostor)
     mark = rig.mark()
     for number in range(12):
         ahead_m = vadd(command(held)[0], (0.0, 0.0, 0.0004 * number))
         t_recv_ns = MonotonicClock().now_ns() - sample_age_ms * NS_PER_MS
         changes = {"target_p_base_tool_m": ahead_m, "t_recv_ns": t_recv_ns}
-        offered.say(offered.target(held, **changes))
+        impostor.say(impostor.target(held, **changes))
         rig.run(FRAME_S / 2)
     assert stood_still([held, *rig.states("right", mark)])
     if said:
@@ -238,10 +237,10 @@ def test_targets_that_are_old_or_cannot_be_dated_move_nothing(
         rig.until(lambda: rig.state().reason_detail != "clock_domain", "it is over")
 
 
-def test_nonsense_is_counted_by_reason(offered: Impostor) -> None:
-    rig, held = offered.rig, offered.rig.state()
+def test_nonsense_is_counted_by_reason(impostor: Impostor) -> None:
+    rig, held = impostor.rig, impostor.offer()
     topic = ARM_TARGET_RIGHT.name.encode()
-    fair = encode(offered.target(held))
+    fair = encode(impostor.target(held))
     nonsense: dict[str, list[tuple[bytes, ...]]] = {
         "bad_frames": [(topic,), (topic, fair, b"")],
         "unknown_topic": [(topic + b"x", fair)],
@@ -250,7 +249,7 @@ def test_nonsense_is_counted_by_reason(offered: Impostor) -> None:
         "missing_field": [(topic, b"\x80")],
         "too_long": [(topic, fair + bytes(20_000))],
         "bad_field": [
-            (topic, _spoiled(offered, held, target_p_base_tool_m=bad))
+            (topic, _spoiled(impostor, held, target_p_base_tool_m=bad))
             for bad in ((math.nan, 0.0, 0.0), (0.0, math.inf, 0.0), (0.0, 0.0), "abc", 7)
         ],
     }
@@ -258,13 +257,13 @@ def test_nonsense_is_counted_by_reason(offered: Impostor) -> None:
     before = {name: rig.counter("arm-right", name) for name in nonsense}
     mark = rig.mark()
     for frames in (f for several in nonsense.values() for f in several):
-        offered.publisher.socket.send_multipart(frames)
+        impostor.publisher.socket.send_multipart(frames)
     rig.run(0.05)
     rig.fresh_health("arm-right")
     rose = {name: rig.counter("arm-right", name) - count for name, count in before.items()}
     assert rose == {name: len(several) for name, several in nonsense.items()}
     assert stood_still([held, *rig.states("right", mark)])
-    offered.drive((0.01, 0.0, 0.0), 5)
+    impostor.drive((0.01, 0.0, 0.0), 5)
     rig.until(lambda: apart_m(held, rig.state()) > 0.005, "the next good targets are followed")
     assert "service_crashed" not in rig.stack.log("arm-right")
 
@@ -288,17 +287,18 @@ def _new_mapper(impostor: Impostor) -> dict[str, Any]:
     ],
 )
 def test_another_mapper_ingest_or_session_stops_an_engaged_arm(
-    offered: Impostor, change: Callable[[Impostor], dict[str, Any]], reason: str
+    impostor: Impostor, change: Callable[[Impostor], dict[str, Any]], reason: str
 ) -> None:
-    rig = offered.rig
-    offered.drive((0.01, 0.0, 0.0), 5)
+    rig = impostor.rig
+    impostor.offer()
+    impostor.drive((0.01, 0.0, 0.0), 5)
     assert rig.is_in("ENGAGED")
     engaged = rig.state()
     mark = rig.mark()
-    changes = change(offered)
+    changes = change(impostor)
     for number in range(8):
         far_m = vadd(command(engaged)[0], (0.0, 0.0, 0.01 * number))
-        offered.say(offered.target(engaged, target_p_base_tool_m=far_m, **changes))
+        impostor.say(impostor.target(engaged, target_p_base_tool_m=far_m, **changes))
         rig.run(FRAME_S / 2)
     states = rig.states("right", mark)
     stop = next(s for s in states if s.state == "PROTECTIVE_STOP")

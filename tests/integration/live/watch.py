@@ -25,6 +25,7 @@ class Watch:
         self.targets: dict[Side, list[ArmTarget]] = {side: [] for side in SIDES}
         self.hands: dict[Side, list[HandPose]] = {side: [] for side in SIDES}
         self.health: dict[str, ServiceHealth] = {}
+        self.slowest_ns = 0  # from a packet's arrival to its target
 
     def wait(self, seconds: float) -> None:
         """Until something arrives, at most so long."""
@@ -38,6 +39,7 @@ class Watch:
                 self.states[message.side].append(message)
             elif isinstance(message, ArmTarget):
                 self.targets[message.side].append(message)
+                self.slowest_ns = max(self.slowest_ns, message.t_mono_ns - message.t_recv_ns)
             elif isinstance(message, HandPose):
                 self.hands[message.side].append(message)
             elif isinstance(message, ServiceHealth):
