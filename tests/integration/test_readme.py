@@ -21,6 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 PATIENCE_S = 60.0
+LEFTOVERS = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "run", "local.toml")
 HEALTH = "http://127.0.0.1:8010/health"
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
@@ -56,14 +57,11 @@ def wait_for_health(log: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tracked files alone, with the virtual environment of this checkout."""
+    """The checkout without what set-up, runs and tools have left in it."""
     copy = tmp_path_factory.mktemp("clone") / "farhand"
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split("\0")
-    for name in filter(None, tracked):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, copy / name)
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFTOVERS))
+    (copy / "run").mkdir()
+    shutil.copy2(ROOT / "run" / ".gitignore", copy / "run")
     (copy / ".venv").symlink_to(ROOT / ".venv")
     return copy
 

@@ -75,7 +75,8 @@ def test_without_a_terminal_it_prints_plain_lines(live: Station) -> None:
     assert arm[-1].endswith("state=ENGAGED reason=-")
 
 
-def test_on_a_terminal_it_draws_a_table(live: Station) -> None:
+def test_on_a_terminal_it_draws_a_table(live: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")  # a bare machine has none
     main, other = pty.openpty()
     program = live.program("-m", "tools.tap", "--duration-s", "1", stdout=other)
     os.close(other)
