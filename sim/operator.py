@@ -19,6 +19,9 @@ from sim.recordings import ARM_MOTION, load_track
 
 REACH_AMPLITUDE_M = 0.10
 REACH_FREQ_HZ = 0.5
+# A predecessor that was killed owns its hands for one more second (docs/specs/rctp.md §6): packets
+# sent meanwhile would be counted as foreign, and taken for another sender's by ourselves.
+LISTEN_S = 1.0
 
 
 class OperatorService:
@@ -26,6 +29,7 @@ class OperatorService:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._sends_from_s = self._now_s() + LISTEN_S
         settings = context.settings
         motion = _motion(settings.sim_operator.motion)
         numbers = {"right": settings.ingest.port_right, "left": settings.ingest.port_left}
@@ -72,6 +76,8 @@ class OperatorService:
             port.read_feedback(self._now_s())
 
     def _send(self, _: int) -> None:
+        if self._now_s() < self._sends_from_s:
+            return
         for port in self._ports:
             port.send_frame(self._now_s())
         self._context.health.reason = self._yielding()

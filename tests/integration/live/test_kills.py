@@ -58,6 +58,20 @@ def test_arms_hold_while_it_is_gone_and_are_driven_again_when_it_is_back(
         assert command(first) == command(operated.states(side, mark)[0])
 
 
+def test_a_restarted_operator_does_not_make_room_for_itself(operated: Rig) -> None:
+    """Its packets are foreign until its predecessor's lease ends; that is no other sender."""
+    before = _until_driven(operated)
+    operated.fresh_health("ingest")
+    operated.run(0.3)  # the next count then falls between its first packet and its lease
+    operated.kill("sim-operator")
+    mark = operated.mark()
+    operated.start("sim-operator")
+    _until_driven(operated)
+    for side in SIDES:
+        clutches = {s.clutch_id for s in operated.states(side, mark)}
+        assert len(clutches - {None, before[side].clutch_id}) == 1, "engaged, stopped, engaged"
+
+
 @contextmanager
 def _dead(rig: Rig, program: str) -> Iterator[None]:
     """Killed, and started anew at the end."""
