@@ -46,7 +46,10 @@ def format_value(value: object) -> str:
     text = str(value)
     if text and text.isprintable() and not any(mark in text for mark in ' ="\\'):
         return text
-    escaped = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    if text.isprintable():
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    else:
+        escaped = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
     return f'"{escaped}"'
 
 
