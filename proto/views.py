@@ -6,9 +6,11 @@ A view has fields of one message under the same names; it is never sent.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from proto.messages import Message, Quat, Vec3
+from proto.messages import Message, Metres, Quat, Vec3
 from proto.reasons import Reason, Side, State
+from proto.units import Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +30,9 @@ class ArmClutch(Message):
     state: State
     clutch_id: int | None
     clutch_offer: int | None
-    slip_p_m: Vec3
-    cmd_p_base_tool_m: Vec3 | None
-    cmd_q_base_tool_xyzw: Quat | None
+    slip_p_m: Metres
+    cmd_p_base_tool_m: Annotated[Vec3 | None, Unit("m")]
+    cmd_q_base_tool_xyzw: Annotated[Quat | None, Unit("quaternion")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +46,8 @@ class ArmFeedback(Message):
     predicting: bool = False
     braking: bool = False
     gripper_follows: bool = False
-    meas_p_base_tool_m: Vec3 | None = None
-    meas_q_base_tool_xyzw: Quat | None = None
-    meas_gripper_ratio: float | None = None
-    meas_q_rad: tuple[float, ...] | None = None
-    latency_ms: float | None = None
+    meas_p_base_tool_m: Annotated[Vec3 | None, Unit("m")] = None
+    meas_q_base_tool_xyzw: Annotated[Quat | None, Unit("quaternion")] = None
+    meas_gripper_ratio: Annotated[float | None, Unit("ratio")] = None
+    meas_q_rad: Annotated[tuple[float, ...] | None, Unit("rad")] = None
+    latency_ms: Annotated[float | None, Unit("ms")] = None
