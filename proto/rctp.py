@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 MAGIC: Final = b"RCTP"
 PACKET_BYTES: Final = 45
@@ -48,19 +48,7 @@ RejectReason = Literal[
 ]
 # Every reason a receiver may drop a hand packet for. The codec itself gives short, bad_magic,
 # not_finite, bad_quat and out_of_range; the others need an address, a history or a key.
-REJECT_REASONS: Final[tuple[RejectReason, ...]] = (
-    "short",
-    "bad_magic",
-    "not_allowed",
-    "not_finite",
-    "bad_quat",
-    "out_of_range",
-    "duplicate",
-    "old",
-    "foreign_source",
-    "bad_signature",
-    "replayed",
-)
+REJECT_REASONS: Final[tuple[RejectReason, ...]] = get_args(RejectReason)
 
 Vec3 = tuple[float, float, float]
 Quat = tuple[float, float, float, float]

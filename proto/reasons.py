@@ -5,7 +5,7 @@ Order of REASONS is also precedence: of several reasons not to move, the first i
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 Side = Literal["right", "left"]
 SIDES: Final[tuple[Side, ...]] = ("right", "left")
@@ -13,15 +13,7 @@ SIDES: Final[tuple[Side, ...]] = ("right", "left")
 State = Literal[
     "DISARMED", "HOLD", "HOMING", "ENGAGED", "PROTECTIVE_STOP", "ESTOP_LATCHED", "FAULT"
 ]
-STATES: Final[tuple[State, ...]] = (
-    "DISARMED",
-    "HOLD",
-    "HOMING",
-    "ENGAGED",
-    "PROTECTIVE_STOP",
-    "ESTOP_LATCHED",
-    "FAULT",
-)
+STATES: Final[tuple[State, ...]] = get_args(State)
 
 # "" = nothing stands in the way.
 Reason = Literal[
@@ -53,35 +45,7 @@ Reason = Literal[
     "speed_limited",
     "unreachable",
 ]
-REASONS: Final[tuple[Reason, ...]] = (
-    "",
-    "estop",
-    "fault",
-    "sdk_hung",
-    "driver_missing",
-    "can_tx",
-    "can_silent",
-    "not_following",
-    "jump",
-    "session_changed",
-    "upstream_restarted",
-    "tick_late",
-    "clock_domain",
-    "tracking_unstable",
-    "not_configured",
-    "not_armed",
-    "not_engaged",
-    "homing",
-    "approach",
-    "no_packets",
-    "not_allowed",
-    "stale",
-    "untracked",
-    "outside_box",
-    "clamped",
-    "speed_limited",
-    "unreachable",
-)
+REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 
 def first_reason(*reasons: Reason) -> Reason:
